@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "columnar/batch.h"
+
+namespace quail::relational {
+
+/// The rows of one statement, pulled batch by batch. Errors while running throw Error{kQuery} (position in the text
+/// that was given to Query, where the engine tells one) or Error{kInterrupted}.
+class ResultStream {
+ public:
+  virtual ~ResultStream() = default;
+  virtual const columnar::Schema& schema() const = 0;
+  virtual std::shared_ptr<const ArrowSchema> arrow_schema() const = 0;
+  /// The next rows, never empty; nullopt at the end.
+  virtual std::optional<columnar::Batch> Next() = 0;
+  /// Whether the statement returns rows (SELECT, DESCRIBE ..), rather than a count or nothing (CREATE, SET ..).
+  virtual bool has_rows() const = 0;
+};
+
+enum class ScalarType : std::uint8_t { kBoolean, kDouble, kInteger, kText, kIntegerList };
+
+/// A column of arguments or results of a scalar function, one value a row, `size` rows. Views, valid during the call.
+/// integers: INTEGER values (int32) or, for kIntegerList, the children of all rows with row i's in
+/// [list_offsets[i], list_offsets[i] + list_lengths[i]).
+struct ScalarColumn {
+  ScalarType type = ScalarType::kInteger;
+  const std::uint64_t* validity = nullptr;  ///< bit i set = not null; nullptr = no nulls
+  std::span<const std::int32_t> integers;
+  std::span<const std::string_view> texts;
+  std::span<const std::uint64_t> list_offsets;
+  std::span<const std::uint64_t> list_lengths;
+
+  bool is_null(std::size_t row) const {
+    return validity != nullptr && ((validity[row / 64] >> (row % 64)) & 1U) == 0;
+  }
+};
+
+/// Where a scalar function writes its results; every row must be written.
+class ScalarOutput {
+ public:
+  virtual ~ScalarOutput() = default;
+  virtual void SetNull(std::size_t row) = 0;
+  virtual void SetBoolean(std::size_t row, bool value) = 0;
+  virtual void SetDouble(std::size_t row, double value) = 0;
+  virtual void SetInteger(std::size_t row, std::int32_t value) = 0;
+  virtual void SetText(std::size_t row, std::string_view value) = 0;
+};
+
+/// A scalar function served by our code: called from the engine's threads, several at once. Never volatile. NULL
+/// arguments are passed on, not short-cut. `invoke` may throw quail::Error: it fails the statement with that error.
+struct ScalarFunction {
+  std::string name;
+  std::vector<ScalarType> parameters;
+  std::optional<ScalarType> variadic;  ///< type of any number of further arguments
+  ScalarType result = ScalarType::kBoolean;
+  std::function<void(std::span<const ScalarColumn> arguments, std::size_t rows, ScalarOutput& out)> invoke;
+};
+
+/// A table function without arguments served by our code, single-threaded: all columns VARCHAR, BIGINT or DOUBLE.
+struct TableFunction {
+  struct Column {
+    std::string name;
+    ScalarType type = ScalarType::kText;  ///< kText, kInteger (BIGINT) or kDouble
+  };
+  using Cell = std::optional<std::string>;
+  std::string name;
+  std::vector<Column> columns;
+  /// Called when a scan starts: all rows, each cell as text (numbers in decimal) or NULL.
+  std::function<std::vector<std::vector<Cell>>()> rows;
+};
+
+/// The door to the relational engine. One connection = one session: temp tables, settings, transaction. Not
+/// thread-safe but for Interrupt.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  /// Runs one statement. Throws Error{kQuery | kSyntax | kBind | kIo}: the engine's own message, its position (a byte
+  /// offset into `sql`) kept.
+  virtual std::unique_ptr<ResultStream> Query(std::string_view sql) = 0;
+  virtual void Register(ScalarFunction function) = 0;
+  virtual void Register(TableFunction function) = 0;
+  /// Makes a table of an Arrow stream's rows (copied; the stream is consumed and released).
+  virtual void Register(std::string_view table, ArrowArrayStream* stream) = 0;
+  /// Any thread: the running Query or Next throws Error{kInterrupted} soon.
+  virtual void Interrupt() noexcept = 0;
+
+  virtual std::string engine_version() const = 0;  ///< "v1.5.5"
+};
+
+/// Runs a statement and returns all its rows as text cells (NULL = nullopt). For small results.
+std::vector<std::vector<std::optional<std::string>>> QueryText(Connection& connection,
+                                                               std::string_view sql);
+
+/// Where libduckdb may be: an explicit path only, if given, else the usual places (see OpenDuckDb).
+struct DuckDbOptions {
+  std::string library_path;   ///< empty: search
+  std::string database;       ///< a DuckDB file; empty: in memory
+  unsigned threads = 0;       ///< 0: the engine's default
+};
+
+/// Opens DuckDB through its C API, found at run time: the explicit path; a `_duckdb` already loaded in this process; a
+/// system libduckdb; the package cache. Throws Error{kDevice} that says how to get the library when none is usable or it
+/// is too old, Error{kIo | kCorrupt} when the database cannot be opened (a file written by a newer version names both).
+std::unique_ptr<Connection> OpenDuckDb(const DuckDbOptions& options);
+
+}  // namespace quail::relational
