@@ -226,8 +226,9 @@ def build_python_stub(module, library):
     source = library.with_suffix(".c")
     source.write_text("".join(f"char {name}[512];\n" for name in names))
     compiler = os.environ.get("CC") or "cc"
-    run_tool([compiler, "-shared", "-fPIC", "-o", str(library), str(source), f"-L{module.parent}",
-              f"-l:{module.name}", "-Wl,--no-as-needed", "-Wl,-rpath,$ORIGIN"])
+    run_tool([compiler, "-shared", "-fPIC", "-o", str(library), str(source), "-Wl,--no-as-needed",
+              f"-L{module.parent}", f"-l:{module.name}", "-Wl,-rpath,$ORIGIN"])
+    source.unlink()
 
 
 def run_tool(command):
