@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace quail::spec {
+
+enum class ModelFamily : std::uint8_t { kLlama, kQwen2, kQwen3 };
+
+/// How the weights of the linear layers are stored or computed with.
+enum class WeightType : std::uint8_t { kF32, kF16, kBf16, kFp8Block, kFp8Row, kInt8 };
+
+/// Scaling of rotary frequencies as Llama 3.1 publishes it (config key rope_scaling, type "llama3").
+struct RopeScaling {
+  double factor = 1.0;  ///< 1 = none
+  double low_frequency_factor = 1.0;
+  double high_frequency_factor = 4.0;
+  std::int32_t original_context = 8192;
+};
+
+/// The shape of a decoder-only transformer: all that cost model, scheduler and model files need to know.
+struct ModelSpec {
+  std::string name;
+  ModelFamily family = ModelFamily::kLlama;
+  WeightType weight_type = WeightType::kBf16;
+  std::int32_t layers = 0;
+  std::int32_t hidden = 0;      ///< C
+  std::int32_t heads = 0;       ///< H
+  std::int32_t kv_heads = 0;    ///< K
+  std::int32_t head_dim = 0;    ///< D, as read; not always hidden / heads
+  std::int32_t ffn = 0;
+  std::int32_t vocabulary = 0;  ///< rows of the embedding, padding included
+  std::int32_t context = 0;     ///< positions
+  double norm_epsilon = 1e-5;
+  double rope_theta = 10000.0;
+  RopeScaling rope_scaling;
+  bool qk_norm = false;    ///< RMS norm of every query and key head (qwen3)
+  bool qkv_bias = false;   ///< (qwen2)
+  bool tied_head = false;  ///< the output head is the embedding
+
+  std::int32_t q_width() const { return heads * head_dim; }
+  std::int32_t kv_width() const { return kv_heads * head_dim; }
+  /// Weights of the linear layers of all blocks, embedding and head not counted.
+  std::int64_t block_parameters() const {
+    const std::int64_t attention =
+        std::int64_t{hidden} * (2 * q_width() + 2 * kv_width());
+    return layers * (attention + std::int64_t{3} * hidden * ffn);
+  }
+};
+
+}  // namespace quail::spec
