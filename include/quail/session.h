@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quail/config.h"
+#include "quail/error.h"
+#include "quail/result.h"
+
+struct ArrowArrayStream;
+
+namespace quail {
+
+/// START HERE. A session: a DuckDB connection, a model, the tables registered. Not thread-safe but for Interrupt.
+class Session {
+ public:
+  /// Opens the database; the model is loaded when a statement first needs it. Throws Error.
+  static std::unique_ptr<Session> Open(const Config& config);
+  virtual ~Session() = default;
+
+  /// Makes a file (CSV, TSV, JSON, JSONL, Parquet, Arrow IPC; globs) a table.
+  virtual void RegisterFile(std::string_view name, std::string_view path) = 0;
+  /// Makes the rows of an Arrow stream a table; consumes the stream.
+  virtual void RegisterStream(std::string_view name, ArrowArrayStream* stream) = 0;
+
+  /// A statement of a script: its text and where it begins.
+  struct Statement {
+    std::string text;
+    std::size_t offset = 0;  ///< bytes from the beginning of the script
+  };
+  /// Splits at the `;` between statements, by the dialect's lexer. Throws Error{kSyntax}.
+  virtual std::vector<Statement> Split(std::string_view script) const = 0;
+
+  /// Runs one statement. Positions of errors are in `script`, of which `statement` is a part. The result must be read
+  /// or dropped before the next call.
+  virtual std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
+                                      CellForm form) = 0;
+  /// Writes the rows of one statement to a file: "parquet", "csv", "json", "arrow". Returns the rows written.
+  virtual std::uint64_t RunToFile(std::string_view script, const Statement& statement,
+                                  std::string_view format, std::string_view path) = 0;
+
+  /// Any thread, also a signal handler's: the running statement throws Error{kInterrupted} in under a second.
+  virtual void Interrupt() noexcept = 0;
+  virtual void SetDialect(Dialect dialect) = 0;
+
+  /// The run report (JSON, cli.md) of the last statement with AI calls; complete once its result was read or it failed.
+  /// Empty when there was none.
+  virtual std::string ReportJson() const = 0;
+};
+
+}  // namespace quail

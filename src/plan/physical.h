@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/strong_id.h"
+#include "quail/error.h"
+
+/// The waist between planner and executor: what to run, in what order, with which anchor. Plain data.
+namespace quail::plan {
+
+using RelationId = base::StrongId<struct RelationIdTag, std::uint32_t>;
+using CallId = base::StrongId<struct CallIdTag, std::uint32_t>;
+
+/// What a call reads from the model, and what its lookup returns.
+enum class CallKind : std::uint8_t {
+  kFilter,       ///< BOOLEAN: TRUE iff probability > threshold (default .5)
+  kProbability,  ///< DOUBLE: sigmoid(margin)
+  kCountTokens,  ///< INTEGER: tokens of the text, no model call
+};
+
+enum class OnLong : std::uint8_t { kError, kHead, kTail, kMiddle };
+
+struct CallOptions {
+  std::optional<double> selectivity;      ///< hint, in [0, 1]
+  std::optional<double> threshold;        ///< in [0, 1]
+  std::optional<std::string> anchor;      ///< alias of the side that becomes the anchor
+  std::optional<double> max_error_ratio;  ///< in [0, 1]
+  OnLong on_long = OnLong::kError;
+  bool return_error_details = false;
+};
+
+/// A prompt argument: a text of one relation's row, known by its TextId in `id_column` of the relation's table.
+struct Argument {
+  RelationId relation;
+  std::string id_column;
+  std::string sql;  ///< the expression as the user would write it, for EXPLAIN
+};
+
+/// One AI call in canonical form (sql.md section 1). Two calls of a statement that ask the same are one Call.
+struct Call {
+  CallId id;
+  CallKind kind = CallKind::kFilter;
+  std::string function;             ///< canonical name, "AI_FILTER"
+  std::string prompt;               ///< canonical template: {0}.. are `arguments`, braces doubled
+  std::vector<Argument> arguments;
+  CallOptions options;
+  std::optional<TextPosition> position;
+};
+
+/// One FROM item of a query block, materialised once: its non-AI part, read by one statement. `create_sql` makes
+/// `table` with a BIGINT column quail_row, the columns that the block needs, and one INTEGER column a distinct argument
+/// expression holding quail_text_id(expression), NULL where the text is NULL.
+struct Relation {
+  RelationId id;
+  std::string alias;
+  std::string table;
+  std::string create_sql;
+  std::vector<std::string> id_columns;
+};
+
+/// A row (or pair) survives where the verdict of `call` is TRUE, or with `negated` FALSE.
+struct Predicate {
+  CallId call;
+  bool negated = false;
+};
+
+/// Asks filters of one relation, document by document in the given order: a later predicate only where all earlier
+/// ones let the row survive.
+struct AskFilterStep {
+  RelationId relation;
+  std::vector<Predicate> predicates;
+  std::optional<std::size_t> feeds;  ///< the later step whose anchor is this relation: KV is kept for it
+};
+
+/// Asks join predicates on the distinct pairs of two relations' surviving rows.
+struct AskJoinStep {
+  RelationId anchor;
+  RelationId partner;
+  std::vector<Predicate> stages;
+  /// Empty: the cross product of both sides' distinct argument tuples. Else a SELECT that gives the distinct pairs
+  /// which all other conditions leave: first the anchor's id columns, then the partner's, in the order of the calls'
+  /// arguments. It may use quail_verdict() of earlier steps.
+  std::string pairs_sql;
+};
+
+/// Asks one call on the distinct argument tuples that `domain_sql` selects (columns: the id columns of the arguments in
+/// order), which may use quail_verdict() of earlier steps: computed columns, conditions under OR and CASE.
+struct AskColumnStep {
+  CallId call;
+  std::string domain_sql;
+};
+
+/// Runs `sql` for its effect (a temp table that a later step reads).
+struct RelationalStep {
+  std::string sql;
+};
+
+using Step = std::variant<RelationalStep, AskFilterStep, AskJoinStep, AskColumnStep>;
+
+/// What the planner predicts of a step; EXPLAIN prints it, EXPLAIN ANALYZE beside the actual figures.
+struct StepEstimate {
+  std::string name;            ///< "filter reviews", "join customers x products"
+  double rows_in = 0;          ///< rows or pairs that reach the step
+  double asks = 0;
+  double selectivity = 0;
+  std::string selectivity_from;  ///< "hint", "default", "history", "sample"
+  double fresh_tokens = 0;
+  double requested_tokens = 0;
+  double roofline_seconds = 0;
+  double predicted_seconds = 0;
+  std::string anchor_reason;   ///< with the price of the other side
+};
+
+/// A statement with AI calls, ready to run: make the relations, run the steps in order, then `final_sql` once. In
+/// final_sql and step SQL every AI call is a lookup keyed by text ids: quail_verdict(call, id..) BOOLEAN,
+/// quail_probability(call, id..) DOUBLE, quail_tokens(call, id..) INTEGER, quail_error(call, id..) VARCHAR.
+struct PhysicalPlan {
+  std::vector<Relation> relations;
+  std::vector<Call> calls;  ///< index = CallId
+  std::vector<Step> steps;
+  std::vector<StepEstimate> estimates;  ///< one a step
+  std::string final_sql;
+  std::vector<std::string> cleanup_sql;  ///< drops what the relations and steps made
+  std::vector<std::string> notices;
+  /// Stop after this many surviving rows (LIMIT without ORDER BY over a plain filter or join); row order is free.
+  std::optional<std::uint64_t> limit;
+};
+
+}  // namespace quail::plan
