@@ -81,14 +81,16 @@ struct AskJoinStep {
   RelationId anchor;
   RelationId partner;
   std::vector<Predicate> stages;
-  /// Empty: the cross product of both sides' distinct argument tuples. Else a SELECT that gives the distinct pairs
-  /// which all other conditions leave: first the anchor's id columns, then the partner's, in the order of the calls'
-  /// arguments. It may use quail_verdict() of earlier steps.
+  /// Empty: the cross product of both sides' distinct argument tuples. Else a SELECT that gives one row for each pair of
+  /// rows that all other conditions leave (the executor counts them and asks the distinct ones): first the anchor's id
+  /// columns, then the partner's, each once, by first use in the stages' arguments. It may use quail_verdict() of
+  /// earlier steps.
   std::string pairs_sql;
 };
 
-/// Asks one call on the distinct argument tuples that `domain_sql` selects (columns: the id columns of the arguments in
-/// order), which may use quail_verdict() of earlier steps: computed columns, conditions under OR and CASE.
+/// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that needs the value; columns:
+/// the id columns of the arguments in order), which may use quail_verdict() of earlier steps: computed columns,
+/// conditions under OR and CASE.
 struct AskColumnStep {
   CallId call;
   std::string domain_sql;
