@@ -33,7 +33,9 @@ struct CallOptions {
   bool return_error_details = false;
 };
 
-/// A prompt argument: a text of one relation's row, known by its TextId in `id_column` of the relation's table.
+/// A prompt argument: a text of one relation's row, known by its TextId in `id_column` of the relation's table. A
+/// constant argument beside others belongs to the first relation that the call reads. In a call that reads no relation,
+/// id_column is empty; such calls are asked by an AskColumnStep only.
 struct Argument {
   RelationId relation;
   std::string id_column;
@@ -89,14 +91,17 @@ struct AskJoinStep {
 };
 
 /// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that needs the value; columns:
-/// the id columns of the arguments in order), which may use quail_verdict() of earlier steps: computed columns,
-/// conditions under OR and CASE.
+/// the id columns of the arguments in order, or one column of any kind for a call without arguments), which may use
+/// quail_verdict() of earlier steps: computed columns, conditions under OR and CASE.
 struct AskColumnStep {
   CallId call;
   std::string domain_sql;
+  /// Set where the arguments come from two relations: prompts are laid out as a join's with this side as the anchor.
+  std::optional<RelationId> anchor;
 };
 
-/// Runs `sql` for its effect (a temp table that a later step reads).
+/// Runs `sql` for its effect: a temp table that a later step reads, or a DELETE of a relation's rows that can no longer
+/// be in the result. So a step reads the relations' tables when it begins, not before.
 struct RelationalStep {
   std::string sql;
 };
@@ -117,11 +122,13 @@ struct StepEstimate {
   std::string anchor_reason;   ///< with the price of the other side
 };
 
-/// A statement with AI calls, ready to run: make the relations, run the steps in order, then `final_sql` once. In
-/// final_sql and step SQL every AI call is a lookup keyed by text ids: quail_verdict(call, id..) BOOLEAN,
+/// A statement with AI calls, ready to run: make the relations in order, run every `reduction_sql` (each deletes rows of
+/// a relation that the conditions without AI calls exclude), run the steps in order, then `final_sql` once. In final_sql
+/// and step SQL every AI call is a lookup keyed by text ids: quail_verdict(call, id..) BOOLEAN,
 /// quail_probability(call, id..) DOUBLE, quail_tokens(call, id..) INTEGER, quail_error(call, id..) VARCHAR.
 struct PhysicalPlan {
   std::vector<Relation> relations;
+  std::vector<std::string> reduction_sql;
   std::vector<Call> calls;  ///< index = CallId
   std::vector<Step> steps;
   std::vector<StepEstimate> estimates;  ///< one a step

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "columnar/batch.h"
+
+namespace quail::plan {
+
+/// What binding asks of the relational engine. Implemented by whoever holds the connection; errors of the engine are
+/// thrown as Error, their positions (if any) in the text that was given.
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+  /// Names and types of the columns that a SELECT would return (DESCRIBE); nothing is run.
+  virtual columnar::Schema Columns(std::string_view select_sql) = 0;
+  /// The engine's own parse of one SELECT statement, as json_serialize_sql writes it.
+  virtual std::string Parse(std::string_view select_sql) = 0;
+  /// The SQL text of such a tree (json_deserialize_sql).
+  virtual std::string Print(std::string_view json) = 0;
+};
+
+}  // namespace quail::plan
