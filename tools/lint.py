@@ -19,6 +19,7 @@ CATCH_PLACES = {
     "apps/cli/main.cpp": "the program's border: message and exit code",
     "python/": "the border to Python: translation of the exception",
     "src/base/thread_pool.cpp": "a worker hands its exception to the caller",
+    "src/relational/callback_guard.cpp": "the border to callbacks in C: kept and thrown again",
 }
 
 # Hard limits in lines. Kernels and a model's forward are the two places where length is tolerated.

@@ -1,12 +1,15 @@
 """tools/fetch_deps.py on small wheels served from a local folder through pip's own settings."""
 
+import functools
 import hashlib
+import http.server
 import io
 import os
 import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 import zipfile
 from pathlib import Path
@@ -16,6 +19,11 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "fetch_deps.py"
 
 def has_pip():
     return subprocess.run([sys.executable, "-c", "import pip"], capture_output=True).returncode == 0
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
 
 
 @unittest.skipUnless(has_pip(), "this Python has no pip")
@@ -51,12 +59,16 @@ from = "tiny/include/"
 to = "tiny/include/"
 """)
 
-    def run_tool(self, *arguments, find_links=True):
+    def run_tool(self, *arguments, find_links=True, index_url=None):
         settings = {k: v for k, v in os.environ.items() if not k.startswith("PIP_")}
-        settings |= {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull,
+        settings |= {"PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0",
                      "XDG_CACHE_HOME": str(self.root / "cache")}
-        if find_links:
-            settings["PIP_FIND_LINKS"] = str(self.wheels)
+        if index_url:
+            settings["PIP_INDEX_URL"] = index_url
+        else:
+            settings["PIP_NO_INDEX"] = "1"
+            if find_links:
+                settings["PIP_FIND_LINKS"] = str(self.wheels)
         return subprocess.run(
             [sys.executable, "-B", TOOL, "--lock", self.root / "deps.lock", "--deps",
              self.root / "deps", *arguments], env=settings, capture_output=True, text=True)
@@ -118,6 +130,28 @@ to = "tiny/include/"
 
     def test_no_index(self):
         self.assert_one_line_error(self.fetch(find_links=False), "no package index reached")
+
+    def serve(self):
+        """An index in the simple form on this computer; its address."""
+        page = self.wheels / "simple" / "tiny-model" / "index.html"
+        page.parent.mkdir(parents=True)
+        name = "tiny_model-1.0-py3-none-any.whl"
+        page.write_text(f'<!DOCTYPE html><html><body><a href="../../{name}">{name}</a></body></html>')
+        handler = functools.partial(QuietHandler, directory=str(self.wheels))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/simple"
+
+    def test_index_of_the_settings(self):
+        done = self.fetch(index_url=self.serve())
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual("weights", self.read("models/weights.bin"))
+
+    def test_index_that_does_not_answer(self):
+        self.assert_one_line_error(self.fetch(index_url="http://127.0.0.1:1/simple"),
+                                   "no package index reached for tiny-model")
 
     def test_unknown_group(self):
         self.assert_one_line_error(self.run_tool("--group", "gpu"), "no group gpu")
