@@ -76,7 +76,7 @@ def check_quoted(path, header, layers):
     own = {folder.removeprefix("src/"), "quail/error.h"}
     if folder == "include/quail":
         own.add("api")
-    if layer in own or layer in layers[folder]:
+    if layer in own or layer in layers[folder] or header in layers[folder]:
         return None
     return f'{path}: {folder} may not include "{header}" ({layer})'
 

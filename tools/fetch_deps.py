@@ -80,9 +80,10 @@ class Index:
 
         collected = self._collector.collect_sources(project, page_links)
         links = []
-        for source in [*collected.find_links, *collected.index_urls]:
-            if source is not None:
-                links += [*source.file_links(), *source.page_candidates()]
+        for source in filter(None, collected.find_links):
+            links += [*source.file_links(), *source.page_candidates()]
+        for source in filter(None, collected.index_urls):
+            links += source.page_candidates()
         return links
 
     def find(self, package):
