@@ -1,5 +1,8 @@
 #include "base/check.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace quail::base {
 
 void CheckFailed(const char* file, int line, const char* condition, const std::string& detail) {

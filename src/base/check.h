@@ -1,15 +1,24 @@
 #pragma once
 
+#ifndef __CUDACC__  // nvcc cannot evaluate fmt 9's consteval format strings: kernels' files use no CHECK_MSG
 #include <fmt/format.h>
+#endif
 
-#include <cstdio>
-#include <cstdlib>
+#include <sstream>
+#include <string>
 
 /// CHECK is for our own bugs: always on, prints the operands, aborts. What a user can cause is a quail::Error.
 namespace quail::base {
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
                               const std::string& detail);
+
+template <typename A, typename B>
+std::string DescribeOperands(const A& a, const B& b) {
+  std::ostringstream text;
+  text << a << " vs " << b;
+  return text.str();
+}
 
 }  // namespace quail::base
 
@@ -31,7 +40,7 @@ namespace quail::base {
     const auto& quail_b = (b);                                                                \
     if (!(quail_a op quail_b)) [[unlikely]]                                                   \
       ::quail::base::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,                       \
-                                 ::fmt::format("{} vs {}", quail_a, quail_b));                \
+                                 ::quail::base::DescribeOperands(quail_a, quail_b));          \
   } while (false)
 
 #define QUAIL_CHECK_EQ(a, b) QUAIL_CHECK_OP(==, a, b)
