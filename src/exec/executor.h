@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "exec/evaluator.h"
+#include "exec/statement_verdicts.h"
+#include "exec/step_counters.h"
+#include "plan/physical.h"
+#include "quail/config.h"
+#include "relational/connection.h"
+
+namespace quail::exec {
+
+struct ExecutorOptions {
+  const base::CancelFlag* cancel = nullptr;
+  bool fail_on_error = false;  ///< quail_on_error = 'fail'
+  std::function<void(const Progress&)> on_progress;
+  std::function<void(const std::string&)> on_notice;
+};
+
+/// Runs the steps of a plan whose relations exist, in order: the verdicts are then all decided that the final SQL reads.
+/// Counters are right at any time, also when a step threw.
+class Executor {
+ public:
+  Executor(relational::Connection& connection, Evaluator& evaluator, StatementVerdicts& verdicts,
+           ExecutorOptions options);
+
+  /// Throws Error{kInterrupted | kQuery ..}.
+  void Run(const plan::PhysicalPlan& plan);
+
+  /// One a step that asks; `seconds` and tokens included.
+  const std::vector<StepCounters>& steps() const { return steps_; }
+
+ private:
+  class StepScope;
+
+  void RunStep(const plan::PhysicalPlan& plan, std::size_t index);
+  void CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const;
+
+  relational::Connection& connection_;
+  Evaluator& evaluator_;
+  StatementVerdicts& verdicts_;
+  ExecutorOptions options_;
+  std::vector<QuestionId> questions_;
+  std::vector<StepCounters> steps_;
+};
+
+}  // namespace quail::exec

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "exec/evaluator.h"
+#include "text/text_store.h"
+
+namespace quail::exec {
+
+/// What a function of (template, argument texts) says instead of a model.
+struct PlantedAnswer {
+  Verdict verdict = Verdict::kError;
+  float margin = 0;
+  std::string reason;
+};
+
+/// Decides asks by a function: the oracle's rules, or answers that a test or a benchmark plants. Its chunk is 16,384
+/// asks, as sql.md section 3 says of an oracle.
+class FunctionEvaluator : public Evaluator {
+ public:
+  using Function = std::function<PlantedAnswer(std::string_view prompt,
+                                               std::span<const std::string_view> arguments)>;
+  static constexpr std::size_t kChunkAsks = 16384;
+
+  /// `texts` outlives the evaluator.
+  FunctionEvaluator(Function function, const text::TextStore& texts);
+
+  void Begin() override;
+  QuestionId Add(const Question& question) override;
+  void Ask(const FilterAsk& ask) override;
+  void Ask(const JoinAsk& ask) override;
+  void Expect(QuestionId, std::span<const TextId>, double) override {}
+  std::size_t room() const override;
+  bool Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) override;
+  void Withdraw() override;
+  bool counts_tokens() const override { return false; }
+  TokenCounters tokens(std::uint16_t) const override { return {}; }
+
+ private:
+  struct Pending {
+    QuestionId question;
+    std::vector<TextId> key;  ///< all arguments of a filter, the anchor's of a join
+    std::shared_ptr<const PartnerList> partners;
+    std::shared_ptr<const std::vector<std::uint32_t>> subset;
+    std::uint64_t tag = 0;
+    std::size_t next = 0;  ///< of its partners
+  };
+
+  void Push(std::int32_t priority, Pending pending);
+  /// Answers up to `n` asks of `pending`; true when it is finished.
+  bool Answer(Pending& pending, std::size_t n, std::vector<Outcome>& outcomes);
+  Outcome Decide(const Question& question, std::span<const TextId> key) const;
+
+  Function function_;
+  const text::TextStore& texts_;
+  std::vector<Question> questions_;
+  std::map<std::int32_t, std::deque<Pending>, std::greater<>> queue_;
+  std::size_t queued_asks_ = 0;
+};
+
+}  // namespace quail::exec

@@ -1,0 +1,141 @@
+#include "exec/lookup_functions.h"
+
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "quail/error.h"
+
+namespace quail::exec {
+namespace {
+
+using relational::ScalarColumn;
+using relational::ScalarFunction;
+using relational::ScalarOutput;
+using relational::ScalarType;
+using Arguments = std::span<const ScalarColumn>;
+
+TextId IdAt(const ScalarColumn& column, std::size_t row) {
+  if (column.is_null(row)) return kNullText;
+  return TextId(static_cast<std::uint32_t>(column.integers[row]));
+}
+
+/// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its text ids.
+template <typename Write>
+void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, Write write) {
+  if (source.verdicts == nullptr) {
+    throw Error(ErrorCode::kQuery, "a lookup of verdicts can only run inside a statement with AI calls");
+  }
+  std::vector<TextId> key(arguments.size() - 1);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const plan::CallId call(IdAt(arguments[0], row).value());
+    for (std::size_t i = 0; i < key.size(); ++i) key[i] = IdAt(arguments[i + 1], row);
+    write(row, call, std::span<const TextId>(key));
+  }
+}
+
+ScalarFunction Lookup(std::string name, ScalarType result, decltype(ScalarFunction::invoke) invoke) {
+  return {std::move(name), {ScalarType::kInteger}, ScalarType::kInteger, result, std::move(invoke)};
+}
+
+ScalarFunction VerdictFunction(const LookupSource& source) {
+  return Lookup("quail_verdict", ScalarType::kBoolean,
+                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+                  ForEachKey(source, arguments, rows,
+                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                               const auto truth = source.verdicts->Truth(call, key);
+                               truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
+                             });
+                });
+}
+
+ScalarFunction ProbabilityFunction(const LookupSource& source) {
+  return Lookup("quail_probability", ScalarType::kDouble,
+                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+                  ForEachKey(source, arguments, rows,
+                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                               const auto value = source.verdicts->Probability(call, key);
+                               value ? out.SetDouble(row, *value) : out.SetNull(row);
+                             });
+                });
+}
+
+ScalarFunction ErrorFunction(const LookupSource& source) {
+  return Lookup("quail_error", ScalarType::kText,
+                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+                  ForEachKey(source, arguments, rows,
+                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                               const auto reason = source.verdicts->Failure(call, key);
+                               reason ? out.SetText(row, *reason) : out.SetNull(row);
+                             });
+                });
+}
+
+ScalarFunction TokensFunction(const LookupSource& source) {
+  return Lookup("quail_tokens", ScalarType::kInteger,
+                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+                  ForEachKey(source, arguments, rows,
+                             [&](std::size_t row, plan::CallId, std::span<const TextId> key) {
+                               const bool known = key.size() == 1 && key[0] != kNullText &&
+                                                  source.texts->status(key[0]) ==
+                                                      text::TextStatus::kReady;
+                               if (!known) return out.SetNull(row);
+                               const auto count = source.texts->tokens(key[0]).size();
+                               out.SetInteger(row, static_cast<std::int32_t>(count));
+                             });
+                });
+}
+
+ScalarFunction TextIdFunction(const LookupSource& source) {
+  return {"quail_text_id",
+          {ScalarType::kText},
+          std::nullopt,
+          ScalarType::kInteger,
+          [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+            for (std::size_t row = 0; row < rows; ++row) {
+              if (arguments[0].is_null(row)) {
+                out.SetNull(row);
+                continue;
+              }
+              const TextId id = source.texts->Intern(arguments[0].texts[row]);
+              out.SetInteger(row, static_cast<std::int32_t>(id.value()));
+            }
+          }};
+}
+
+ScalarFunction TokenListIdFunction(const LookupSource& source) {
+  return {"quail_token_list_id",
+          {ScalarType::kIntegerList},
+          std::nullopt,
+          ScalarType::kInteger,
+          [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+            const ScalarColumn& lists = arguments[0];
+            std::vector<base::TokenId> tokens;
+            for (std::size_t row = 0; row < rows; ++row) {
+              if (lists.is_null(row)) {
+                out.SetNull(row);
+                continue;
+              }
+              tokens.clear();
+              for (const std::int32_t id :
+                   lists.integers.subspan(lists.list_offsets[row], lists.list_lengths[row])) {
+                tokens.emplace_back(id);
+              }
+              const TextId id = source.texts->InternTokens(tokens);
+              out.SetInteger(row, static_cast<std::int32_t>(id.value()));
+            }
+          }};
+}
+
+}  // namespace
+
+void RegisterLookups(relational::Connection& connection, LookupSource& source) {
+  connection.Register(TextIdFunction(source));
+  connection.Register(TokenListIdFunction(source));
+  connection.Register(VerdictFunction(source));
+  connection.Register(ProbabilityFunction(source));
+  connection.Register(ErrorFunction(source));
+  connection.Register(TokensFunction(source));
+}
+
+}  // namespace quail::exec

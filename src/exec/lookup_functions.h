@@ -1,0 +1,22 @@
+#pragma once
+
+#include <functional>
+
+#include "exec/statement_verdicts.h"
+#include "relational/connection.h"
+#include "text/text_store.h"
+
+namespace quail::exec {
+
+/// What the lookup functions read while a statement runs. The owner keeps it alive as long as the connection and sets
+/// `verdicts` for the statement that runs.
+struct LookupSource {
+  text::TextStore* texts = nullptr;
+  const StatementVerdicts* verdicts = nullptr;
+};
+
+/// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..), quail_probability,
+/// quail_tokens and quail_error known to the relational engine (plan/physical.h says what they return).
+void RegisterLookups(relational::Connection& connection, LookupSource& source);
+
+}  // namespace quail::exec

@@ -1,0 +1,29 @@
+#include "exec/operators/step_run.h"
+
+#include "base/check.h"
+
+namespace quail::exec {
+
+void StepRun::Record(const Stage& stage, std::span<const TextId> key, const Outcome& outcome) {
+  table(stage).Set(key, outcome.verdict, outcome.margin, outcome.reason);
+  ++counters_.distinct;
+  switch (outcome.verdict) {
+    case Verdict::kTrue:
+    case Verdict::kFalse: {
+      const auto truth =
+          context_.verdicts.Truth(stage.call, Judgement{outcome.verdict, outcome.margin, 0});
+      ++(*truth ? counters_.yes : counters_.no);
+      break;
+    }
+    case Verdict::kNull:
+      ++counters_.null;
+      break;
+    case Verdict::kError:
+      ++counters_.error;
+      break;
+    case Verdict::kUndecided:
+      QUAIL_CHECK_MSG(false, "an outcome without a verdict");
+  }
+}
+
+}  // namespace quail::exec

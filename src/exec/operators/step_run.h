@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exec/evaluator.h"
+#include "exec/statement_verdicts.h"
+#include "exec/step_counters.h"
+
+namespace quail::exec {
+
+/// What a running step uses of its statement.
+struct StepContext {
+  StatementVerdicts& verdicts;
+  Evaluator& evaluator;
+  std::span<const QuestionId> questions;  ///< the evaluator's, index = question of StatementVerdicts
+  std::uint16_t step = 0;
+};
+
+/// A predicate of a step, with the columns of the step's domain that its call's arguments are.
+struct Stage {
+  plan::CallId call;
+  bool negated = false;
+  std::vector<std::size_t> columns;
+
+  bool Survives(std::optional<bool> truth) const { return truth.has_value() && *truth != negated; }
+};
+
+/// One AI step while it runs: offers asks while the evaluator has room, takes their outcomes.
+class StepRun {
+ public:
+  virtual ~StepRun() = default;
+  /// Offers more asks; returns once the evaluator has no room or nothing is left to offer.
+  virtual void Feed() = 0;
+  virtual void Take(const Outcome& outcome) = 0;
+  /// Ends the step early: what was not judged is uncounted from `asked` and counted as unjudged.
+  virtual void Stop() = 0;
+  /// Rows or pairs that are known to survive.
+  virtual std::uint64_t survivors() const = 0;
+  /// Upper bound of the asks that are not answered.
+  virtual std::uint64_t open_asks() const = 0;
+  const StepCounters& counters() const { return counters_; }
+
+ protected:
+  explicit StepRun(const StepContext& context) : context_(context) {}
+
+  /// Stores an outcome in the stage's table and counts the evaluation.
+  void Record(const Stage& stage, std::span<const TextId> key, const Outcome& outcome);
+  VerdictTable& table(const Stage& stage) const {
+    return context_.verdicts.table(context_.verdicts.question_of(stage.call));
+  }
+  QuestionId question(const Stage& stage) const {
+    return context_.questions[context_.verdicts.question_of(stage.call)];
+  }
+  void CountFailure(const Stage& stage, const Judgement& judgement, std::uint64_t rows) {
+    counters_.error_rows[table(stage).reasons()[judgement.reason]] += rows;
+  }
+
+  StepContext context_;
+  StepCounters counters_;
+};
+
+}  // namespace quail::exec

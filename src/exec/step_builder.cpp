@@ -1,0 +1,174 @@
+#include "exec/step_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+#include "exec/operators/ask_filter.h"
+#include "exec/operators/ask_join.h"
+
+namespace quail::exec {
+namespace {
+
+/// Position of `name` in `names`, appended where it is missing.
+std::size_t NumberOf(std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  names.push_back(name);
+  return names.size() - 1;
+}
+
+}  // namespace
+
+const plan::Relation& StepBuilder::relation(plan::RelationId id) const {
+  const auto found = std::ranges::find(plan_.relations, id, &plan::Relation::id);
+  QUAIL_CHECK(found != plan_.relations.end());
+  return *found;
+}
+
+std::string StepBuilder::Survival(plan::RelationId id, std::size_t step) const {
+  std::string condition;
+  for (std::size_t i = 0; i < step; ++i) {
+    const auto* filter = std::get_if<plan::AskFilterStep>(&plan_.steps[i]);
+    if (filter == nullptr || filter->relation != id) continue;
+    for (const plan::Predicate& predicate : filter->predicates) {
+      std::string arguments;
+      for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
+        arguments += ", " + argument.id_column;
+      }
+      condition += fmt::format("{}{}quail_verdict({}{})", condition.empty() ? "" : " AND ",
+                               predicate.negated ? "NOT " : "", predicate.call.value(), arguments);
+    }
+  }
+  return condition;
+}
+
+std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context, std::size_t step) const {
+  return std::visit(
+      [&](const auto& kind) -> std::unique_ptr<StepRun> {
+        if constexpr (std::is_same_v<std::decay_t<decltype(kind)>, plan::RelationalStep>) {
+          QUAIL_CHECK_MSG(false, "a relational step asks nothing");
+        } else {
+          return Build(context, kind);
+        }
+      },
+      plan_.steps[step]);
+}
+
+std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
+                                            const plan::AskFilterStep& step) const {
+  AskFilter::Options options;
+  options.feeds_later_step = step.feeds.has_value();
+  std::vector<std::string> columns;
+  for (const plan::Predicate& predicate : step.predicates) {
+    Stage stage{predicate.call, predicate.negated, {}};
+    for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
+      stage.columns.push_back(NumberOf(columns, argument.id_column));
+    }
+    options.stages.push_back(std::move(stage));
+  }
+  Domain domain = ReadTableDomain(connection_, relation(step.relation).table, columns,
+                                  Survival(step.relation, context.step));
+  return std::make_unique<AskFilter>(context, std::move(domain), std::move(options));
+}
+
+std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
+                                            const plan::AskJoinStep& step) const {
+  std::vector<std::string> anchor_columns;
+  std::vector<std::string> partner_columns;
+  for (const plan::Predicate& predicate : step.stages) {
+    for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
+      const bool anchor = argument.relation == step.anchor;
+      QUAIL_CHECK(anchor || argument.relation == step.partner);
+      NumberOf(anchor ? anchor_columns : partner_columns, argument.id_column);
+    }
+  }
+  AskJoin::Options options;
+  for (const plan::Predicate& predicate : step.stages) {
+    Stage stage{predicate.call, predicate.negated, {}};
+    for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
+      stage.columns.push_back(argument.relation == step.anchor
+                                  ? NumberOf(anchor_columns, argument.id_column)
+                                  : anchor_columns.size() +
+                                        NumberOf(partner_columns, argument.id_column));
+    }
+    options.stages.push_back(std::move(stage));
+  }
+  PairDomain domain;
+  if (step.pairs_sql.empty()) {
+    domain = PairDomain::Cross(
+        ReadTableDomain(connection_, relation(step.anchor).table, anchor_columns,
+                        Survival(step.anchor, context.step)),
+        ReadTableDomain(connection_, relation(step.partner).table, partner_columns,
+                        Survival(step.partner, context.step)));
+  } else {
+    domain = PairDomain::Sparse(ReadDomain(connection_, step.pairs_sql,
+                                           anchor_columns.size() + partner_columns.size()),
+                                anchor_columns.size());
+  }
+  return std::make_unique<AskJoin>(context, std::move(domain), std::move(options));
+}
+
+std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
+                                            const plan::AskColumnStep& step) const {
+  const auto& arguments = plan_.calls[step.call.value()].arguments;
+  Domain domain = ReadDomain(connection_, step.domain_sql, arguments.size());
+  Stage stage{step.call, false, {}};
+  if (!step.anchor) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) stage.columns.push_back(i);
+    AskFilter::Options options{{std::move(stage)}, false, true};
+    return std::make_unique<AskFilter>(context, std::move(domain), std::move(options));
+  }
+  // Anchor's columns first.
+  std::vector<std::size_t> order;
+  for (const bool anchor_side : {true, false}) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if ((arguments[i].relation == *step.anchor) == anchor_side) order.push_back(i);
+    }
+  }
+  Domain pairs{domain.width, {}, domain.weights};
+  for (std::size_t row = 0; row < domain.size(); ++row) {
+    for (const std::size_t column : order) pairs.ids.push_back(domain.row(row)[column]);
+  }
+  stage.columns.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) stage.columns[order[i]] = i;
+  const auto anchor_width = static_cast<std::size_t>(std::ranges::count(
+      arguments, *step.anchor, [](const plan::Argument& argument) { return argument.relation; }));
+  return std::make_unique<AskJoin>(context, PairDomain::Sparse(pairs, anchor_width),
+                                   AskJoin::Options{{std::move(stage)}, true});
+}
+
+bool DescribeStep(const plan::PhysicalPlan& plan, std::size_t step, StepCounters& counters) {
+  const auto alias = [&](plan::RelationId id) {
+    return std::ranges::find(plan.relations, id, &plan::Relation::id)->alias;
+  };
+  if (const auto* filter = std::get_if<plan::AskFilterStep>(&plan.steps[step])) {
+    counters.kind = "filter";
+    counters.tables = {alias(filter->relation)};
+    return true;
+  }
+  if (const auto* join = std::get_if<plan::AskJoinStep>(&plan.steps[step])) {
+    counters.kind = "join";
+    counters.tables = {alias(join->anchor), alias(join->partner)};
+    counters.anchor = alias(join->anchor);
+    return true;
+  }
+  if (const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step])) {
+    counters.kind = "column";
+    for (const plan::Argument& argument : plan.calls[column->call.value()].arguments) {
+      if (argument.id_column.empty()) continue;
+      const std::string name = alias(argument.relation);
+      if (std::ranges::find(counters.tables, name) == counters.tables.end()) {
+        counters.tables.push_back(name);
+      }
+    }
+    if (column->anchor) counters.anchor = alias(*column->anchor);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace quail::exec

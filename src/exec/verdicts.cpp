@@ -1,0 +1,171 @@
+#include "exec/verdicts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace quail::exec {
+namespace {
+
+constexpr std::uint32_t kAbsent = 0xFFFFFFFFU;
+
+// A matrix cell. NULL and errors are rare: their detail is in the hash table.
+constexpr std::uint8_t kCellUndecided = 0;
+constexpr std::uint8_t kCellFalse = 1;
+constexpr std::uint8_t kCellTrue = 2;
+constexpr std::uint8_t kCellInTable = 3;
+
+std::size_t HashKey(std::span<const TextId> key) {
+  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
+  for (const TextId id : key) {
+    hash = (hash ^ id.value()) * 0xD6E8FEB86659FD93ULL;
+    hash ^= hash >> 32;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+std::vector<std::uint32_t> IndexById(std::span<const TextId> ids) {
+  std::uint32_t largest = 0;
+  for (const TextId id : ids) largest = std::max(largest, id.value());
+  std::vector<std::uint32_t> index(ids.empty() ? 0 : largest + std::size_t{1}, kAbsent);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    QUAIL_CHECK_EQ(index[ids[i].value()], kAbsent);
+    index[ids[i].value()] = static_cast<std::uint32_t>(i);
+  }
+  return index;
+}
+
+std::uint32_t Lookup(const std::vector<std::uint32_t>& index, TextId id) {
+  return id.value() < index.size() ? index[id.value()] : kAbsent;
+}
+
+}  // namespace
+
+VerdictTable::VerdictTable(std::size_t width, bool keeps_margins)
+    : width_(width), keeps_margins_(keeps_margins), slots_(16, 0) {}
+
+void VerdictTable::AddMatrix(std::span<const TextId> rows, std::span<const TextId> columns) {
+  QUAIL_CHECK_EQ(width_, std::size_t{2});
+  Matrix matrix;
+  matrix.row_of = IndexById(rows);
+  matrix.column_of = IndexById(columns);
+  matrix.columns = columns.size();
+  const std::size_t cells = rows.size() * columns.size();
+  matrix.bits.assign((cells + 3) / 4, 0);
+  if (keeps_margins_) matrix.margins.assign(cells, 0.0F);
+  matrices_.push_back(std::move(matrix));
+}
+
+bool VerdictTable::FindCell(std::span<const TextId> key, Cell& cell) const {
+  for (std::size_t m = 0; m < matrices_.size(); ++m) {
+    const std::uint32_t row = Lookup(matrices_[m].row_of, key[0]);
+    const std::uint32_t column = Lookup(matrices_[m].column_of, key[1]);
+    if (row == kAbsent || column == kAbsent) continue;
+    cell = {m, row * matrices_[m].columns + column};
+    return true;
+  }
+  return false;
+}
+
+std::size_t VerdictTable::FindSlot(std::span<const TextId> key) const {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = HashKey(key) & mask;
+  while (slots_[slot] != 0) {
+    const auto stored = std::span(keys_).subspan((slots_[slot] - 1) * width_, width_);
+    if (std::ranges::equal(stored, key)) break;
+    slot = (slot + 1) & mask;
+  }
+  return slot;
+}
+
+Judgement VerdictTable::Find(std::span<const TextId> key) const {
+  QUAIL_DCHECK(key.size() == width_);
+  Cell cell;
+  if (!matrices_.empty() && FindCell(key, cell)) {
+    const Matrix& matrix = matrices_[cell.matrix];
+    const std::uint8_t bits = (matrix.bits[cell.index / 4] >> (2 * (cell.index % 4))) & 3U;
+    const float margin = keeps_margins_ ? matrix.margins[cell.index] : 0.0F;
+    if (bits == kCellFalse) return {Verdict::kFalse, margin, 0};
+    if (bits == kCellTrue) return {Verdict::kTrue, margin, 0};
+    if (bits == kCellUndecided && verdicts_.empty()) return {};
+  }
+  const std::uint32_t slot = slots_[FindSlot(key)];
+  if (slot == 0) return {};
+  const std::size_t entry = slot - 1;
+  Judgement judgement{verdicts_[entry], keeps_margins_ ? margins_[entry] : 0.0F, 0};
+  if (judgement.verdict == Verdict::kError) judgement.reason = entry_reasons_.at(entry);
+  return judgement;
+}
+
+void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margin,
+                       const std::string& reason) {
+  QUAIL_CHECK(verdict != Verdict::kUndecided);
+  QUAIL_CHECK_EQ(key.size(), width_);
+  if (Find(key).verdict == Verdict::kUndecided) ++decided_;
+  Cell cell;
+  if (!matrices_.empty() && FindCell(key, cell)) {
+    Matrix& matrix = matrices_[cell.matrix];
+    std::uint8_t bits = kCellInTable;
+    if (verdict == Verdict::kFalse) bits = kCellFalse;
+    if (verdict == Verdict::kTrue) bits = kCellTrue;
+    const unsigned shift = 2 * (cell.index % 4);
+    std::uint8_t& byte = matrix.bits[cell.index / 4];
+    byte = static_cast<std::uint8_t>((byte & ~(3U << shift)) | (unsigned{bits} << shift));
+    if (keeps_margins_) matrix.margins[cell.index] = margin;
+    if (bits != kCellInTable) return;
+  }
+  const std::size_t entry = Entry(key);
+  verdicts_[entry] = verdict;
+  if (keeps_margins_) margins_[entry] = margin;
+  if (verdict == Verdict::kError) entry_reasons_[entry] = ReasonIndex(reason);
+}
+
+std::size_t VerdictTable::Entry(std::span<const TextId> key) {
+  std::size_t slot = FindSlot(key);
+  if (slots_[slot] != 0) return slots_[slot] - 1;
+  if ((verdicts_.size() + 1) * 2 > slots_.size()) {
+    Grow();
+    slot = FindSlot(key);
+  }
+  keys_.insert(keys_.end(), key.begin(), key.end());
+  verdicts_.push_back(Verdict::kUndecided);
+  if (keeps_margins_) margins_.push_back(0);
+  slots_[slot] = static_cast<std::uint32_t>(verdicts_.size());
+  return verdicts_.size() - 1;
+}
+
+void VerdictTable::Grow() {
+  slots_.assign(slots_.size() * 2, 0);
+  for (std::size_t entry = 0; entry < verdicts_.size(); ++entry) {
+    const std::size_t slot = FindSlot(std::span(keys_).subspan(entry * width_, width_));
+    slots_[slot] = static_cast<std::uint32_t>(entry + 1);
+  }
+}
+
+std::uint32_t VerdictTable::ReasonIndex(const std::string& reason) {
+  QUAIL_CHECK(!reason.empty());
+  const auto [it, inserted] =
+      reason_index_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
+  if (inserted) reasons_.push_back(reason);
+  return it->second;
+}
+
+std::vector<VerdictTable::Failure> VerdictTable::Failures() const {
+  std::vector<Failure> failures;
+  for (std::size_t entry = 0; entry < verdicts_.size(); ++entry) {
+    if (verdicts_[entry] != Verdict::kError) continue;
+    const auto key = std::span(keys_).subspan(entry * width_, width_);
+    failures.push_back({{key.begin(), key.end()}, entry_reasons_.at(entry)});
+  }
+  return failures;
+}
+
+double Probability(float margin) {
+  const double probability = 1.0 / (1.0 + std::exp(-static_cast<double>(margin)));
+  if (margin > 0 && probability <= 0.5) return std::nextafter(0.5, 1.0);
+  return probability;
+}
+
+}  // namespace quail::exec
