@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "columnar/arrow_c_data.h"
+#include "columnar/layout.h"
 
 namespace quail::columnar {
 
@@ -34,6 +35,7 @@ using OwnedArray = std::unique_ptr<ArrowArray, ArrayDeleter>;
 /// validity bitmaps, dictionaries and view types are all followed (cases 70, 71).
 class Batch {
  public:
+  /// Throws Error{kCorrupt} where the array does not fit the schema (validate.h), so that no accessor reads astray.
   Batch(std::shared_ptr<const ArrowSchema> schema, OwnedArray array);
 
   std::size_t rows() const;
@@ -42,8 +44,10 @@ class Batch {
   bool IsNull(std::size_t column, std::size_t row) const;
   /// REQUIRES: a utf8, large utf8, utf8 view or binary column (or a dictionary of one), not null.
   std::string_view Text(std::size_t column, std::size_t row) const;
-  /// REQUIRES: an integer column of any width, not null; an unsigned value beyond the range throws Error{kQuery}.
+  /// REQUIRES: a column of integers of any width, HUGEINT (decimal of scale 0), dates or times, not null. A value
+  /// beyond the range of int64 throws Error{kQuery}.
   std::int64_t Integer(std::size_t column, std::size_t row) const;
+  /// REQUIRES: a column of float, double, decimals or integers, not null.
   double Real(std::size_t column, std::size_t row) const;
   bool Boolean(std::size_t column, std::size_t row) const;
 
@@ -51,8 +55,21 @@ class Batch {
   OwnedArray Release();
 
  private:
+  struct Column {
+    const ArrowArray* indices = nullptr;  ///< of a dictionary column, else null
+    Layout index_layout;
+    const ArrowArray* values = nullptr;
+    Layout layout;
+  };
+  static constexpr std::int64_t kNullPlace = -1;
+
+  /// Where a row's value lies in its column's buffers; kNullPlace for NULL.
+  std::int64_t Place(std::size_t column, std::size_t row) const;
+  std::int64_t ValidPlace(std::size_t column, std::size_t row) const;
+
   std::shared_ptr<const ArrowSchema> schema_;
   OwnedArray array_;
+  std::vector<Column> columns_;
 };
 
 }  // namespace quail::columnar

@@ -1,0 +1,90 @@
+#include "relational/duckdb_error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/text_position.h"
+
+namespace quail::relational {
+namespace {
+
+/// DuckDB's exception type and message, the position in bytes.
+struct Report {
+  std::string type;
+  std::string message;
+  std::optional<std::size_t> offset;
+};
+
+ErrorCode CodeOf(std::string_view type) {
+  static constexpr struct {
+    std::string_view type;
+    ErrorCode code;
+  } kCodes[] = {
+      {"Parser", ErrorCode::kSyntax},       {"Syntax", ErrorCode::kSyntax},
+      {"Binder", ErrorCode::kBind},         {"Catalog", ErrorCode::kBind},
+      {"IO", ErrorCode::kIo},               {"HTTP", ErrorCode::kIo},
+      {"Permission", ErrorCode::kIo},       {"INTERRUPT", ErrorCode::kInterrupted},
+      {"Interrupt", ErrorCode::kInterrupted}, {"Out of Memory", ErrorCode::kOutOfMemory},
+  };
+  for (const auto& entry : kCodes) {
+    if (entry.type == type) return entry.code;
+  }
+  return ErrorCode::kQuery;
+}
+
+/// "Binder Error: what" as ("Binder", "what"); without such a head the type is empty.
+Report SplitType(std::string_view text) {
+  constexpr std::string_view kMark = " Error: ";
+  constexpr std::size_t kLongestType = 40;
+  const std::size_t mark = text.find(kMark);
+  if (mark == text.npos || mark > kLongestType || text.substr(0, mark).find('\n') != text.npos) {
+    return {"", std::string(text), std::nullopt};
+  }
+  return {std::string(text.substr(0, mark)), std::string(text.substr(mark + kMark.size())),
+          std::nullopt};
+}
+
+std::string TextOf(const nlohmann::json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::optional<std::size_t> OffsetOf(const nlohmann::json& json) {
+  const std::string digits = TextOf(json, "position");
+  std::size_t offset = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), offset);
+  if (digits.empty() || parsed.ec != std::errc()) return std::nullopt;
+  return offset;
+}
+
+Report ReadReport(std::string_view text) {
+  Report report = SplitType(text);
+  const std::string_view body = report.message;
+  if (body.starts_with('{')) {
+    const auto json = nlohmann::json::parse(body, nullptr, false);
+    if (json.is_object() && json.contains("exception_message")) {
+      return {TextOf(json, "exception_type"), TextOf(json, "exception_message"), OffsetOf(json)};
+    }
+  }
+  const std::size_t quote = report.message.find("\n\nLINE ");
+  if (quote != std::string::npos) report.message.resize(quote);
+  return report;
+}
+
+}  // namespace
+
+Error ToError(std::string_view duckdb_message, std::string_view sql) {
+  Report report = ReadReport(duckdb_message);
+  const ErrorCode code = CodeOf(report.type);
+  if (code == ErrorCode::kInterrupted) report.message = "interrupted";
+  std::optional<TextPosition> position;
+  if (report.offset && *report.offset <= sql.size()) {
+    position = base::Locate(sql, *report.offset);
+  }
+  return Error(code, report.message, position);
+}
+
+}  // namespace quail::relational

@@ -1,0 +1,127 @@
+#include "relational/file_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "quail/error.h"
+#include "relational/quote.h"
+
+namespace quail::relational {
+namespace {
+
+/// How DuckDB reads a kind of file: `call` with the quoted path for {}; empty where it cannot.
+struct Format {
+  std::string_view ending;
+  std::string_view call;
+  bool may_be_compressed;
+};
+
+constexpr Format kFormats[] = {
+    {".csv", "read_csv({})", true},
+    {".tsv", "read_csv({}, delim = '\t')", true},
+    {".json", "read_json({})", true},
+    {".jsonl", "read_json({}, format = 'newline_delimited')", true},
+    {".ndjson", "read_json({}, format = 'newline_delimited')", true},
+    {".parquet", "read_parquet({})", false},
+    {".arrow", "", false},
+    {".feather", "", false},
+    {".ipc", "", false},
+};
+
+constexpr std::string_view kCompressions[] = {".gz", ".zst"};
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+const Format& FormatOf(std::string_view path) {
+  std::string name = Lower(path);
+  bool compressed = false;
+  for (const std::string_view ending : kCompressions) {
+    if (!name.ends_with(ending)) continue;
+    name.resize(name.size() - ending.size());
+    compressed = true;
+    break;
+  }
+  for (const Format& format : kFormats) {
+    if (!name.ends_with(format.ending) || (compressed && !format.may_be_compressed)) continue;
+    if (!format.call.empty()) return format;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("'{}': Arrow IPC files are not supported yet; convert it to Parquet",
+                            path));
+  }
+  throw Error(ErrorCode::kUsage,
+              fmt::format("'{}': unknown kind of file; the ending must be .csv, .tsv, .json, .jsonl, "
+                          ".ndjson (each also .gz or .zst) or .parquet",
+                          path));
+}
+
+bool IsRemote(std::string_view path) { return path.find("://") != path.npos; }
+
+/// Throws unless the file can be opened, so that the message has the system's reason.
+void CheckReadable(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot read '{}': it is a folder", path));
+  }
+  errno = 0;
+  const std::ifstream file(path);
+  if (file.is_open()) return;
+  throw Error(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+}
+
+/// The path as DuckDB's pattern: a file that exists under this very name is meant literally.
+std::string PatternOf(const std::string& path) {
+  const bool has_wildcard = path.find_first_of("*?[") != std::string::npos;
+  std::error_code ignored;
+  if (!has_wildcard || !std::filesystem::exists(path, ignored)) return path;
+  std::string pattern;
+  for (const char c : path) {
+    if (c == '*' || c == '?' || c == '[') {
+      pattern += fmt::format("[{}]", c);
+    } else {
+      pattern += c;
+    }
+  }
+  return pattern;
+}
+
+/// An error of DuckDB about a file's content, with the path in front where DuckDB did not name it.
+Error NameFile(const Error& error, const std::string& path) {
+  if (error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kOutOfMemory) {
+    return error;
+  }
+  const bool about_access = error.code() == ErrorCode::kIo;
+  const bool named = std::string_view(error.what()).find(path) != std::string_view::npos;
+  return Error(about_access ? ErrorCode::kIo : ErrorCode::kCorrupt,
+               named ? error.what() : fmt::format("cannot read '{}': {}", path, error.what()));
+}
+
+}  // namespace
+
+void RegisterFile(Connection& connection, std::string_view name, std::string_view path) {
+  if (name.empty()) throw Error(ErrorCode::kUsage, "a table needs a name: NAME=PATH");
+  const Format& format = FormatOf(path);
+  const std::string file(path);
+  const std::string pattern = PatternOf(file);
+  const bool is_glob = pattern == file && file.find_first_of("*?[") != std::string::npos;
+  if (!IsRemote(path) && !is_glob) CheckReadable(file);
+  const std::string source = fmt::format(fmt::runtime(format.call), QuoteText(pattern));
+  try {
+    connection.Query(fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT * FROM {}",
+                                 QuoteName(name), source));
+  } catch (const Error& error) {
+    throw NameFile(error, file);
+  }
+}
+
+}  // namespace quail::relational
