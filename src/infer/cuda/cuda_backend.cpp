@@ -1,0 +1,712 @@
+#include "infer/cuda/cuda_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "base/check.h"
+#include "infer/cuda/attention_work.h"
+#include "infer/cuda/device_memory.h"
+#include "infer/cuda/device_weights.h"
+#include "infer/cuda/gemm_bf16.h"
+#include "infer/cuda/launch.h"
+#include "quail/error.h"
+
+namespace quail::infer::cuda {
+namespace {
+
+constexpr int kNeededMajor = 9;
+constexpr std::int64_t kLogProbRows = 256;  ///< rows of full-vocabulary logits held at once
+constexpr std::size_t kMaxAnswerColumns = 32;
+
+std::int64_t PadTo(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
+
+/// One block of device memory that a chunk's descriptors are copied into at once.
+class DescriptorArena {
+ public:
+  /// Reserves room for `values`; its device address is known after Upload.
+  template <typename T>
+  std::size_t Add(std::span<const T> values) {
+    const std::size_t at = host_.size();
+    host_.resize(static_cast<std::size_t>(PadTo(static_cast<std::int64_t>(at + values.size_bytes()), 16)));
+    if (!values.empty()) std::memcpy(host_.data() + at, values.data(), values.size_bytes());
+    return at;
+  }
+
+  void Clear() { host_.clear(); }
+
+  void Upload(cudaStream_t stream) {
+    if (host_.size() > device_.size()) {
+      const std::size_t room = host_.size() * 3 / 2;
+      device_ = DeviceBuffer(room, "chunk descriptors");
+      pinned_ = PinnedBuffer(room);
+    }
+    if (host_.empty()) return;
+    std::memcpy(pinned_.data(), host_.data(), host_.size());
+    CheckCuda(cudaMemcpyAsync(device_.data(), pinned_.data(), host_.size(), cudaMemcpyHostToDevice, stream),
+              "descriptor copy");
+  }
+
+  template <typename T>
+  const T* At(std::size_t at) const {
+    return reinterpret_cast<const T*>(device_.data() + at);
+  }
+
+ private:
+  std::vector<std::byte> host_;
+  PinnedBuffer pinned_;
+  DeviceBuffer device_;
+};
+
+/// Descriptors and results of one chunk in flight; reused when the chunk is destroyed.
+struct ChunkSlot {
+  DescriptorArena arena;
+  AttentionWork all_work;
+  AttentionWork kept_work;
+  PinnedBuffer results;
+  DeviceBuffer device_results;
+  cudaEvent_t done = nullptr;
+  bool in_use = false;
+  bool abandoned = false;  ///< its chunk was dropped before it was done
+};
+
+/// Where a work list's parts lie in the descriptor arena.
+struct WorkOffsets {
+  std::size_t rows = 0;
+  std::size_t tiles = 0;
+  std::size_t segments = 0;
+  std::int32_t tile_count = 0;
+};
+
+struct CudaChunk final : Chunk {
+  explicit CudaChunk(ChunkSlot& chunk_slot) : slot(chunk_slot) {}
+  ~CudaChunk() override {
+    slot.in_use = false;
+    slot.abandoned = !waited;
+  }
+
+  ChunkSlot& slot;
+  std::int32_t rows = 0;          ///< T
+  std::int32_t kept = 0;          ///< answer and scored rows
+  std::int32_t answers = 0;       ///< A
+  std::int32_t scored = 0;        ///< S
+  std::int32_t answer_columns = 0;
+  bool answers_only = false;      ///< the hidden state holds kept rows
+  bool waited = false;
+  std::size_t tokens = 0;         ///< offsets in the descriptor arena, as all below
+  std::size_t positions = 0;
+  std::size_t kept_positions = 0;
+  std::size_t kv_slots = 0;
+  std::size_t kept_rows = 0;
+  std::size_t answer_index = 0;   ///< kept row of each answer
+  std::size_t scored_index = 0;   ///< kept row of each scored token
+  std::size_t scored_tokens = 0;
+  WorkOffsets all_work;
+  WorkOffsets kept_work;
+
+  std::int32_t hidden_rows() const { return answers_only ? kept : rows; }
+};
+
+CudaChunk& Cast(Chunk& chunk) { return static_cast<CudaChunk&>(chunk); }
+
+/// The rows whose hidden state the last layer keeps, ascending, and where answers and scores find theirs.
+struct KeptRows {
+  std::vector<std::int32_t> rows;
+  std::vector<std::int32_t> positions;
+  std::vector<std::int32_t> answer_index;
+  std::vector<std::int32_t> scored_index;
+  std::vector<std::int32_t> scored_tokens;
+};
+
+KeptRows CollectKeptRows(const PrefillBatch& batch) {
+  KeptRows kept;
+  kept.rows = batch.answer_rows;
+  for (const ScoredToken& scored : batch.scored_tokens) kept.rows.push_back(scored.row);
+  std::sort(kept.rows.begin(), kept.rows.end());
+  kept.rows.erase(std::unique(kept.rows.begin(), kept.rows.end()), kept.rows.end());
+  const auto index_of = [&](std::int32_t row) {
+    const auto found = std::lower_bound(kept.rows.begin(), kept.rows.end(), row);
+    return static_cast<std::int32_t>(found - kept.rows.begin());
+  };
+  for (const std::int32_t row : kept.rows) {
+    kept.positions.push_back(batch.positions[static_cast<std::size_t>(row)]);
+  }
+  for (const std::int32_t row : batch.answer_rows) kept.answer_index.push_back(index_of(row));
+  for (const ScoredToken& scored : batch.scored_tokens) {
+    kept.scored_index.push_back(index_of(scored.row));
+    kept.scored_tokens.push_back(scored.token);
+  }
+  return kept;
+}
+
+/// Activations of the chunk that runs; chunks follow each other on the stream and share them.
+struct Activations {
+  DeviceBuffer residual;       ///< bf16 [T, C]
+  DeviceBuffer kept_residual;  ///< bf16 [T, C]
+  DeviceBuffer normed;         ///< bf16 [T, C]
+  DeviceBuffer normed_fp8;     ///< e4m3 [T, C]
+  DeviceBuffer kept_normed;    ///< as normed, for the kept rows
+  DeviceBuffer kept_fp8;
+  DeviceBuffer heads;          ///< bf16 [T, (H + 2K) D]
+  DeviceBuffer kept_queries;   ///< bf16 [T, H D]
+  DeviceBuffer attention;      ///< bf16 [T, H D] or e4m3
+  DeviceBuffer delta;          ///< bf16 [T, C]
+  DeviceBuffer gate_up;        ///< bf16 [T, 2F]
+  DeviceBuffer inner;          ///< bf16 [T, F] or e4m3
+  DeviceBuffer scales;         ///< fp32 [max(C, H D, F) / 128, T]
+  DeviceBuffer kept_scales;
+  DeviceBuffer logits;         ///< fp32 [kLogProbRows, V], made when first needed
+  DeviceBuffer scored_rows;    ///< bf16 [S, C]
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const CudaOptions& options) : options_(options) {
+    CheckCuda(cudaSetDevice(options.device), "cudaSetDevice");
+    cudaDeviceProp properties{};
+    CheckCuda(cudaGetDeviceProperties(&properties, options.device), "cudaGetDeviceProperties");
+    CheckCuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    gemm_ = std::make_unique<Bf16Gemm>(stream_);
+    info_.backend = "cuda";
+    info_.device = properties.name;
+    info_.threads = properties.multiProcessorCount;
+    info_.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+    info_.kv_alignment = 64;
+    info_.max_chunk_tokens = options.max_chunk_tokens;
+    info_.preferred_chunk_tokens = options.max_chunk_tokens;
+  }
+
+  ~CudaBackend() override {
+    cudaStreamSynchronize(stream_);
+    for (ChunkSlot& slot : slots_) cudaEventDestroy(slot.done);
+    gemm_.reset();
+    cudaStreamDestroy(stream_);
+  }
+
+  const BackendInfo& info() const override { return info_; }
+
+  void Configure(const BackendModel& model) override {
+    spec_ = model.spec;
+    fp8_ = spec_.weight_type == spec::WeightType::kFp8Block;
+    CheckShapes();
+    rounding_ = options_.power_of_two_scales ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
+    info_.compute_type = fp8_ ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
+    LoadRotation(model.rope);
+    AllocateActivations();
+  }
+
+  WeightId LoadLinear(std::span<const std::shared_ptr<const WeightTensor>> parts) override {
+    return Keep(UploadLinear(parts, fp8_));
+  }
+
+  WeightId LoadEmbedding(const WeightTensor& table) override {
+    return Keep(UploadRows(table, 0, table.rows()));
+  }
+
+  WeightId LoadRows(const WeightTensor& matrix, std::span<const std::int32_t> rows) override {
+    return Keep(UploadPickedRows(matrix, rows));
+  }
+
+  WeightId LoadVector(std::span<const std::shared_ptr<const WeightTensor>> parts) override {
+    return Keep(UploadLinear(parts, false));
+  }
+
+  void ReserveKv(const KvShape& shape, std::int64_t tokens) override {
+    kv_shape_ = shape;
+    kv_slots_ = tokens;
+    const std::size_t bytes =
+        static_cast<std::size_t>(tokens) * static_cast<std::size_t>(shape.kv_heads * shape.head_dim) * 2;
+    for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
+      arena_k_.emplace_back(bytes, "the KV arena (keys of a layer)");
+      arena_v_.emplace_back(bytes, "the KV arena (values of a layer)");
+    }
+    info_.kv_bytes_per_token = std::int64_t{4} * shape.layers * shape.kv_heads * shape.head_dim;
+  }
+
+  std::unique_ptr<Chunk> Begin(const PrefillBatch& batch) override {
+    QUAIL_CHECK_LE(batch.rows(), options_.max_chunk_tokens);
+    auto chunk = std::make_unique<CudaChunk>(FreeSlot());
+    DescribeRows(batch, *chunk);
+    ReserveResults(*chunk);
+    chunk->slot.arena.Upload(stream_);
+    return chunk;
+  }
+
+  void Embed(Chunk& chunk, WeightId table, WeightId first_norm) override {
+    const CudaChunk& c = Cast(chunk);
+    EmbedArguments a;
+    a.tokens = c.slot.arena.At<std::int32_t>(c.tokens);
+    a.table = Bf16(table);
+    a.norm_weight = Bf16(first_norm);
+    a.residual = buffers_.residual.as<__nv_bfloat16>();
+    a.out = Normed();
+    a.rows = c.rows;
+    a.columns = spec_.hidden;
+    a.epsilon = static_cast<float>(spec_.norm_epsilon);
+    a.rounding = rounding_;
+    LaunchEmbed(a, stream_);
+  }
+
+  void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer, bool answers_only) override {
+    CudaChunk& c = Cast(chunk);
+    const DeviceWeight& projection = weight(weights.projection);
+    const std::int64_t q_width = spec_.q_width();
+    const std::int64_t kv_width = 2 * spec_.kv_width();
+    const std::int64_t width = q_width + kv_width;
+    auto* heads = buffers_.heads.as<__nv_bfloat16>();
+    if (!answers_only) {
+      Multiply(Normed(), c.rows, projection, {0, width}, {heads, width});
+      Rotate(c, weights, layer, {heads, width, spec_.heads, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
+      return;
+    }
+    // Keys and values of every row, queries of the kept rows only.
+    Multiply(Normed(), c.rows, projection, {q_width, kv_width}, {heads + q_width, width});
+    Rotate(c, weights, layer,
+           {heads + q_width, width, 0, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
+    Gather(c);
+    c.answers_only = true;
+    auto* queries = buffers_.kept_queries.as<__nv_bfloat16>();
+    Multiply(KeptNormed(), c.kept, projection, {0, q_width}, {queries, q_width});
+    Rotate(c, weights, layer, {queries, q_width, spec_.heads, 0, c.kept_positions, std::nullopt, c.kept});
+  }
+
+  void Attention(Chunk& chunk, std::int32_t layer) override {
+    const CudaChunk& c = Cast(chunk);
+    const DescriptorArena& arena = c.slot.arena;
+    const WorkOffsets& work = c.answers_only ? c.kept_work : c.all_work;
+    const std::int64_t width = spec_.q_width() + 2 * spec_.kv_width();
+    const auto* heads = buffers_.heads.as<__nv_bfloat16>();
+    AttentionArguments a;
+    a.rows = arena.At<QueryRow>(work.rows);
+    a.tiles = arena.At<AttentionTile>(work.tiles);
+    a.segments = arena.At<KeySegment>(work.segments);
+    a.tile_count = work.tile_count;
+    a.compact_queries = c.answers_only;
+    a.q = c.answers_only ? buffers_.kept_queries.as<__nv_bfloat16>() : heads;
+    a.q_stride = c.answers_only ? spec_.q_width() : width;
+    a.chunk_k = heads + spec_.q_width();
+    a.chunk_v = a.chunk_k + spec_.kv_width();
+    a.kv_stride = width;
+    if (kv_slots_ > 0) {
+      a.arena_k = arena_k_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+      a.arena_v = arena_v_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+    }
+    a.out = AttentionOut();
+    a.heads = spec_.heads;
+    a.kv_heads = spec_.kv_heads;
+    a.head_dim = spec_.head_dim;
+    a.rounding = rounding_;
+    LaunchAttention(a, stream_);
+  }
+
+  void AttentionOutput(Chunk& chunk, WeightId projection, WeightId next_norm) override {
+    const CudaChunk& c = Cast(chunk);
+    MultiplyAndAdd(c, AttentionOut(), weight(projection), next_norm, false);
+  }
+
+  void GateUp(Chunk& chunk, WeightId gate_up) override {
+    const CudaChunk& c = Cast(chunk);
+    auto* out = buffers_.gate_up.as<__nv_bfloat16>();
+    const std::int64_t width = std::int64_t{2} * spec_.ffn;
+    Multiply(c.answers_only ? KeptNormed() : Normed(), c.hidden_rows(), weight(gate_up), {0, width},
+             {out, width});
+    SwiGluArguments a;
+    a.gate_up = out;
+    a.inner = Inner();
+    a.rows = c.hidden_rows();
+    a.columns = spec_.ffn;
+    a.rounding = rounding_;
+    LaunchSwiGlu(a, stream_);
+  }
+
+  void Down(Chunk& chunk, WeightId down, WeightId next_norm) override {
+    const CudaChunk& c = Cast(chunk);
+    MultiplyAndAdd(c, Inner(), weight(down), next_norm, c.answers_only);
+  }
+
+  void AnswerLogits(Chunk& chunk, WeightId head) override {
+    CudaChunk& c = Cast(chunk);
+    QUAIL_CHECK(c.answers_only);
+    c.answer_columns = static_cast<std::int32_t>(weight(head).rows);
+    QUAIL_CHECK_LE(static_cast<std::size_t>(c.answer_columns), kMaxAnswerColumns);
+    AnswerArguments a;
+    a.x = buffers_.kept_normed.as<__nv_bfloat16>();
+    a.row_index = c.slot.arena.At<std::int32_t>(c.answer_index);
+    a.head = Bf16(head);
+    a.logits = c.slot.device_results.as<float>() + c.scored;
+    a.rows = c.answers;
+    a.n = c.answer_columns;
+    a.columns = spec_.hidden;
+    LaunchAnswerLogits(a, stream_);
+  }
+
+  void LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary) override;
+
+  void Finish(Chunk& chunk) override {
+    const CudaChunk& c = Cast(chunk);
+    const std::size_t bytes =
+        (static_cast<std::size_t>(c.scored) + AnswerFloats(c)) * sizeof(float);
+    if (bytes > 0) {
+      CheckCuda(cudaMemcpyAsync(c.slot.results.data(), c.slot.device_results.data(), bytes,
+                                cudaMemcpyDeviceToHost, stream_),
+                "result copy");
+    }
+    CheckCuda(cudaEventRecord(c.slot.done, stream_), "cudaEventRecord");
+  }
+
+  ChunkResult Wait(Chunk& chunk) override {
+    CudaChunk& c = Cast(chunk);
+    ThrowOnFault(cudaEventSynchronize(c.slot.done),
+                 fmt::format("the GPU failed in a chunk of {} tokens", c.rows).c_str());
+    c.waited = true;
+    const auto* values = c.slot.results.as<float>();
+    return {{values + c.scored, AnswerFloats(c)}, {values, static_cast<std::size_t>(c.scored)}};
+  }
+
+  void CopyKvOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) override {
+    MoveKv(first_slot, slots, [&](std::byte* device, std::size_t offset, std::size_t bytes) {
+      return cudaMemcpyAsync(host.data() + offset, device, bytes, cudaMemcpyDeviceToHost, stream_);
+    });
+  }
+
+  void CopyKvIn(std::int64_t first_slot, std::int64_t slots, std::span<const std::byte> host) override {
+    MoveKv(first_slot, slots, [&](std::byte* device, std::size_t offset, std::size_t bytes) {
+      return cudaMemcpyAsync(device, host.data() + offset, bytes, cudaMemcpyHostToDevice, stream_);
+    });
+  }
+
+ private:
+  /// Rows [first, first + count) of a stacked matrix.
+  struct RowRange {
+    std::int64_t first;
+    std::int64_t count;
+  };
+  struct Output {
+    __nv_bfloat16* data;
+    std::int64_t stride;
+  };
+  struct HeadRows {
+    __nv_bfloat16* heads;
+    std::int64_t stride;
+    std::int32_t q_heads;
+    std::int32_t kv_heads;
+    std::size_t positions;
+    std::optional<std::size_t> kv_slots;
+    std::int32_t rows;
+  };
+
+  void CheckShapes() const {
+    const std::int32_t group = spec_.kv_heads == 0 ? 0 : spec_.heads / spec_.kv_heads;
+    if (group == 0 || spec_.heads % spec_.kv_heads != 0 || !SupportsHeads(spec_.head_dim, group)) {
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("the CUDA backend has no attention kernel for {} query and {} KV heads of size {}",
+                              spec_.heads, spec_.kv_heads, spec_.head_dim));
+    }
+    const std::int64_t step = fp8_ ? 128 : 8;
+    for (const std::int64_t width : {std::int64_t{spec_.hidden}, std::int64_t{spec_.q_width()},
+                                     std::int64_t{spec_.kv_width()}, std::int64_t{spec_.ffn}}) {
+      if (width % step != 0) {
+        throw Error(ErrorCode::kUnsupported,
+                    fmt::format("the CUDA backend needs widths that are multiples of {}; this model has {}",
+                                step, width));
+      }
+    }
+    if (fp8_ && spec_.head_dim != 128) {
+      throw Error(ErrorCode::kUnsupported, "block-scaled fp8 needs heads of size 128");
+    }
+  }
+
+  void LoadRotation(const Rope& rope) {
+    const std::size_t half = rope.inverse_frequencies.size();
+    QUAIL_CHECK_EQ(half, static_cast<std::size_t>(spec_.head_dim / 2));
+    std::vector<float2> table(static_cast<std::size_t>(spec_.context) * half);
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const double angle = static_cast<double>(i / half) * static_cast<double>(rope.inverse_frequencies[i % half]);
+      table[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
+    }
+    rotation_ = DeviceBuffer(table.size() * sizeof(float2), "the rotation table");
+    CheckCuda(cudaMemcpy(rotation_.data(), table.data(), rotation_.size(), cudaMemcpyHostToDevice),
+              "rotation table copy");
+  }
+
+  void AllocateActivations() {
+    const auto rows = static_cast<std::size_t>(options_.max_chunk_tokens);
+    const auto hidden = static_cast<std::size_t>(spec_.hidden);
+    const auto q_width = static_cast<std::size_t>(spec_.q_width());
+    const auto head_width = q_width + 2 * static_cast<std::size_t>(spec_.kv_width());
+    const auto ffn = static_cast<std::size_t>(spec_.ffn);
+    const char* what = "the activations of a chunk";
+    buffers_.residual = DeviceBuffer(rows * hidden * 2, what);
+    buffers_.kept_residual = DeviceBuffer(rows * hidden * 2, what);
+    buffers_.kept_normed = DeviceBuffer(rows * hidden * 2, what);
+    buffers_.heads = DeviceBuffer(rows * head_width * 2, what);
+    buffers_.kept_queries = DeviceBuffer(rows * q_width * 2, what);
+    buffers_.delta = DeviceBuffer(rows * hidden * 2, what);
+    buffers_.gate_up = DeviceBuffer(rows * 2 * ffn * 2, what);
+    buffers_.attention = DeviceBuffer(rows * q_width * (fp8_ ? 1 : 2), what);
+    buffers_.inner = DeviceBuffer(rows * ffn * (fp8_ ? 1 : 2), what);
+    if (!fp8_) {
+      buffers_.normed = DeviceBuffer(rows * hidden * 2, what);
+      return;
+    }
+    buffers_.normed_fp8 = DeviceBuffer(rows * hidden, what);
+    buffers_.kept_fp8 = DeviceBuffer(rows * hidden, what);
+    scale_pitch_ = PadTo(options_.max_chunk_tokens, 4);
+    const std::size_t blocks = std::max({hidden, q_width, ffn}) / 128;
+    buffers_.scales = DeviceBuffer(blocks * static_cast<std::size_t>(scale_pitch_) * 4, what);
+    buffers_.kept_scales = DeviceBuffer(hidden / 128 * static_cast<std::size_t>(scale_pitch_) * 4, what);
+  }
+
+  ChunkSlot& FreeSlot() {
+    for (ChunkSlot& slot : slots_) {
+      if (!slot.in_use) {
+        if (slot.abandoned) CheckCuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+        slot.in_use = true;
+        slot.arena.Clear();
+        return slot;
+      }
+    }
+    ChunkSlot& slot = slots_.emplace_back();
+    CheckCuda(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "cudaEventCreate");
+    slot.in_use = true;
+    return slot;
+  }
+
+  void DescribeRows(const PrefillBatch& batch, CudaChunk& c) const {
+    const KeptRows kept = CollectKeptRows(batch);
+    DescriptorArena& arena = c.slot.arena;
+    const auto add = [&](const auto& values) { return arena.Add(std::span(std::as_const(values))); };
+    c.rows = batch.rows();
+    c.kept = static_cast<std::int32_t>(kept.rows.size());
+    c.answers = static_cast<std::int32_t>(batch.answer_rows.size());
+    c.scored = static_cast<std::int32_t>(batch.scored_tokens.size());
+    c.tokens = add(batch.tokens);
+    c.positions = add(batch.positions);
+    c.kv_slots = add(batch.kv_slots);
+    c.kept_rows = add(kept.rows);
+    c.kept_positions = add(kept.positions);
+    c.answer_index = add(kept.answer_index);
+    c.scored_index = add(kept.scored_index);
+    c.scored_tokens = add(kept.scored_tokens);
+    const std::int32_t tile = AttentionTileTokens(spec_.heads / spec_.kv_heads);
+    BuildAttentionWork(batch, {}, tile, c.slot.all_work);
+    c.all_work = Describe(c.slot.all_work, arena);
+    c.slot.kept_work.Clear();
+    if (!kept.rows.empty()) BuildAttentionWork(batch, kept.rows, tile, c.slot.kept_work);
+    c.kept_work = Describe(c.slot.kept_work, arena);
+  }
+
+  static WorkOffsets Describe(const AttentionWork& work, DescriptorArena& arena) {
+    return {arena.Add(std::span(work.rows)), arena.Add(std::span(work.tiles)),
+            arena.Add(std::span(work.segments)), static_cast<std::int32_t>(work.tiles.size())};
+  }
+
+  WeightId Keep(DeviceWeight weight) {
+    weights_.push_back(std::move(weight));
+    return WeightId(static_cast<std::uint32_t>(weights_.size() - 1));
+  }
+  const DeviceWeight& weight(WeightId id) const { return weights_[id.value()]; }
+  const __nv_bfloat16* Bf16(WeightId id) const {
+    QUAIL_CHECK(!weight(id).is_fp8);
+    return weight(id).values.as<__nv_bfloat16>();
+  }
+
+  Activation Normed() const {
+    if (!fp8_) return {buffers_.normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
+    return {nullptr, buffers_.normed_fp8.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(), scale_pitch_};
+  }
+  Activation KeptNormed() const {
+    if (!fp8_) return {buffers_.kept_normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
+    return {nullptr, buffers_.kept_fp8.as<__nv_fp8_e4m3>(), buffers_.kept_scales.as<float>(), scale_pitch_};
+  }
+  Activation AttentionOut() const { return Own(buffers_.attention); }
+  Activation Inner() const { return Own(buffers_.inner); }
+  /// A matrix in the compute type; the scales are free between a norm and the next.
+  Activation Own(const DeviceBuffer& buffer) const {
+    if (!fp8_) return {buffer.as<__nv_bfloat16>(), nullptr, nullptr, 0};
+    return {nullptr, buffer.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(), scale_pitch_};
+  }
+
+  /// out = x W[rows]^T.
+  void Multiply(const Activation& x, std::int64_t m, const DeviceWeight& w, RowRange rows, Output out) {
+    const GemmShape shape{m, rows.count, w.columns};
+    if (!w.is_fp8) {
+      if (x.bf16 == nullptr) throw Error(ErrorCode::kModel, "a linear layer of an fp8 model is not stored as fp8");
+      gemm_->Launch({x.bf16, w.values.as<__nv_bfloat16>() + rows.first * w.columns, out.data, out.stride,
+                     shape, false});
+      return;
+    }
+    Fp8GemmArguments a;
+    a.a = x.fp8;
+    a.a_scales = x.scales;
+    a.a_scale_pitch = x.scale_pitch;
+    a.b = w.values.as<__nv_fp8_e4m3>() + rows.first * w.columns;
+    a.b_scales = w.scales.as<float>() + rows.first / 128 * (w.columns / 128);
+    a.out = out.data;
+    a.out_stride = out.stride;
+    a.shape = shape;
+    LaunchFp8Gemm(a, stream_);
+  }
+
+  /// residual += x W^T; the next verb's input is its norm, for the head (`final`) in bf16.
+  void MultiplyAndAdd(const CudaChunk& c, const Activation& x, const DeviceWeight& w, WeightId next_norm,
+                      bool final) {
+    auto* delta = buffers_.delta.as<__nv_bfloat16>();
+    Multiply(x, c.hidden_rows(), w, {0, w.rows}, {delta, w.rows});
+    NormArguments a;
+    a.delta = delta;
+    a.norm_weight = Bf16(next_norm);
+    a.residual = (c.answers_only ? buffers_.kept_residual : buffers_.residual).as<__nv_bfloat16>();
+    a.out = c.answers_only ? KeptNormed() : Normed();
+    if (final) a.out = {buffers_.kept_normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
+    a.rows = c.hidden_rows();
+    a.columns = spec_.hidden;
+    a.epsilon = static_cast<float>(spec_.norm_epsilon);
+    a.rounding = rounding_;
+    LaunchAddNorm(a, stream_);
+  }
+
+  void Rotate(const CudaChunk& c, const QkvWeights& weights, std::int32_t layer, const HeadRows& at) {
+    RopeArguments a;
+    a.heads = at.heads;
+    a.row_stride = at.stride;
+    a.q_heads = at.q_heads;
+    a.k_heads = at.kv_heads;
+    if (weights.bias) {
+      const bool skips_queries = at.q_heads == 0;
+      a.bias = Bf16(*weights.bias) + (skips_queries ? spec_.q_width() : 0);
+    }
+    if (weights.q_norm) a.q_norm = Bf16(*weights.q_norm);
+    if (weights.k_norm) a.k_norm = Bf16(*weights.k_norm);
+    a.rotation = rotation_.as<float2>();
+    a.positions = c.slot.arena.At<std::int32_t>(at.positions);
+    if (at.kv_slots && kv_slots_ > 0) {
+      a.kv_slots = c.slot.arena.At<std::int64_t>(*at.kv_slots);
+      a.arena_k = arena_k_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+      a.arena_v = arena_v_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+    }
+    a.rows = at.rows;
+    a.head_dim = spec_.head_dim;
+    a.epsilon = static_cast<float>(spec_.norm_epsilon);
+    LaunchRope(a, stream_);
+  }
+
+  void Gather(const CudaChunk& c) {
+    GatherArguments a;
+    a.row_index = c.slot.arena.At<std::int32_t>(c.kept_rows);
+    a.residual = buffers_.residual.as<__nv_bfloat16>();
+    a.residual_out = buffers_.kept_residual.as<__nv_bfloat16>();
+    a.in = Normed();
+    a.out = KeptNormed();
+    a.rows = c.kept;
+    a.columns = spec_.hidden;
+    LaunchGather(a, stream_);
+  }
+
+  static std::size_t AnswerFloats(const CudaChunk& c) {
+    return static_cast<std::size_t>(c.answers) * static_cast<std::size_t>(c.answer_columns);
+  }
+  /// Results lie as [S] log-probabilities, then [A, columns] logits.
+  static void ReserveResults(CudaChunk& c) {
+    const std::size_t bytes =
+        (static_cast<std::size_t>(c.scored) + static_cast<std::size_t>(c.answers) * kMaxAnswerColumns) *
+        sizeof(float);
+    if (bytes <= c.slot.results.size()) return;
+    c.slot.results = PinnedBuffer(bytes * 2);
+    c.slot.device_results = DeviceBuffer(bytes * 2, "answers");
+  }
+
+  template <typename Copy>
+  void MoveKv(std::int64_t first_slot, std::int64_t slots, const Copy& copy) {
+    const auto slot_bytes = static_cast<std::size_t>(kv_shape_.kv_heads * kv_shape_.head_dim) * 2;
+    const std::size_t bytes = static_cast<std::size_t>(slots) * slot_bytes;
+    std::size_t offset = 0;
+    for (std::size_t layer = 0; layer < arena_k_.size(); ++layer) {
+      for (const DeviceBuffer* buffer : {&arena_k_[layer], &arena_v_[layer]}) {
+        std::byte* at = buffer->data() + static_cast<std::size_t>(first_slot) * slot_bytes;
+        CheckCuda(copy(at, offset, bytes), "KV copy");
+        offset += bytes;
+      }
+    }
+    CheckCuda(cudaStreamSynchronize(stream_), "KV copy");
+  }
+
+  CudaOptions options_;
+  BackendInfo info_;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<Bf16Gemm> gemm_;
+  spec::ModelSpec spec_;
+  bool fp8_ = false;
+  ScaleRounding rounding_ = ScaleRounding::kExact;
+  std::int64_t scale_pitch_ = 0;
+  DeviceBuffer rotation_;
+  Activations buffers_;
+  std::vector<DeviceWeight> weights_;
+  KvShape kv_shape_;
+  std::int64_t kv_slots_ = 0;
+  std::vector<DeviceBuffer> arena_k_;  ///< bf16 [slots, K, D] a layer
+  std::vector<DeviceBuffer> arena_v_;
+  std::deque<ChunkSlot> slots_;
+};
+
+void CudaBackend::LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary) {
+  const CudaChunk& c = Cast(chunk);
+  QUAIL_CHECK(c.answers_only);
+  if (c.scored == 0) return;
+  const DeviceWeight& matrix = weight(head);
+  const auto row_bytes = static_cast<std::size_t>(spec_.hidden) * 2;
+  if (buffers_.logits.size() == 0) {
+    buffers_.logits = DeviceBuffer(static_cast<std::size_t>(kLogProbRows * matrix.rows) * 4, "logits");
+    buffers_.scored_rows = DeviceBuffer(static_cast<std::size_t>(kLogProbRows) * row_bytes, "scored rows");
+  }
+  const auto* targets = c.slot.arena.At<std::int32_t>(c.scored_tokens);
+  const auto* index = c.slot.arena.At<std::int32_t>(c.scored_index);
+  auto* out = c.slot.device_results.as<float>();
+  for (std::int32_t first = 0; first < c.scored; first += kLogProbRows) {
+    const std::int32_t rows = std::min<std::int32_t>(kLogProbRows, c.scored - first);
+    GatherArguments gather;
+    gather.row_index = index + first;
+    gather.residual = buffers_.kept_normed.as<__nv_bfloat16>();
+    gather.residual_out = buffers_.scored_rows.as<__nv_bfloat16>();
+    gather.rows = rows;
+    gather.columns = spec_.hidden;
+    LaunchGather(gather, stream_);
+    gemm_->Launch({buffers_.scored_rows.as<__nv_bfloat16>(), Bf16(head), buffers_.logits.data(), matrix.rows,
+                   {rows, matrix.rows, matrix.columns}, true});
+    LaunchLogProbs({buffers_.logits.as<float>(), targets + first, out + first, rows, vocabulary, matrix.rows},
+                   stream_);
+  }
+}
+
+}  // namespace
+
+CudaAvailability FindCuda(int device) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  static_cast<void>(cudaGetLastError());
+  if (status == cudaErrorInsufficientDriver) {
+    return {false, fmt::format("the NVIDIA driver is older than CUDA {}.{} needs", CUDART_VERSION / 1000,
+                               CUDART_VERSION % 1000 / 10)};
+  }
+  if (status != cudaSuccess) return {false, cudaGetErrorString(status)};
+  if (device >= count) return {false, fmt::format("no GPU {}: this computer has {}", device, count)};
+  cudaDeviceProp properties{};
+  CheckCuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  if (properties.major != kNeededMajor) {
+    return {false, fmt::format("{} has compute capability {}.{}; the CUDA backend is built for 9.0 (Hopper)",
+                               properties.name, properties.major, properties.minor)};
+  }
+  return {true, properties.name};
+}
+
+std::unique_ptr<Backend> CreateCudaBackend(const CudaOptions& options) {
+  const CudaAvailability availability = FindCuda(options.device);
+  if (!availability.usable) throw Error(ErrorCode::kDevice, availability.reason);
+  return std::make_unique<CudaBackend>(options);
+}
+
+}  // namespace quail::infer::cuda
