@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sql/dialect.h"
+
+namespace quail::sql {
+
+enum class TokenKind : std::uint8_t {
+  kWord,        ///< a keyword or a bare name
+  kIdentifier,  ///< a quoted name; `value` without quotes
+  kString,      ///< a literal; `value` decoded
+  kNumber,
+  kParameter,  ///< ?, $1, $name
+  kSymbol,
+  kSemicolon,
+  kEnd,  ///< always the last; empty, at the end of the text
+};
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  std::size_t offset = 0;  ///< bytes in the text
+  std::size_t size = 0;    ///< bytes of its spelling
+  std::string value;       ///< decoded text of kString and kIdentifier
+  /// Byte k of `value` was read at origins[k] of the text (kString of dialects with named slots
+  /// only).
+  std::vector<std::size_t> origins;
+};
+
+/// Cuts a text from byte `begin` on into tokens by the dialect's rules; white space and comments
+/// lie between them. Offsets count from the beginning of `text`. Throws Error{kSyntax} with the
+/// position of what is wrong: an unterminated string, comment or name, a bad escape, a NUL byte.
+std::vector<Token> Lex(std::string_view text, const DialectRules& rules, std::size_t begin = 0);
+
+/// The spelling of a token.
+inline std::string_view Spelling(std::string_view text, const Token& token) {
+  return text.substr(token.offset, token.size);
+}
+
+/// ASCII comparison without case.
+bool SameWord(std::string_view a, std::string_view b);
+std::string LowerCase(std::string_view text);
+std::string UpperCase(std::string_view text);
+
+/// '..' with quotes doubled, ".." likewise: literals and names as the relational engine reads them.
+std::string QuoteString(std::string_view value);
+std::string QuoteIdentifier(std::string_view name);
+
+}  // namespace quail::sql

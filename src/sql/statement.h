@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quail/config.h"
+#include "quail/error.h"
+#include "sql/source_map.h"
+
+namespace quail::sql {
+
+/// A statement's place in a script.
+struct ScriptPart {
+  std::size_t offset = 0;  ///< bytes from the beginning, at its first token
+  std::size_t size = 0;    ///< up to its last token, without the `;`
+};
+
+/// Splits at the `;` between statements; empty ones are left out. Throws Error{kSyntax}.
+std::vector<ScriptPart> SplitScript(std::string_view script, Dialect dialect);
+
+enum class StatementKind : std::uint8_t {
+  kQuery,    ///< SELECT, WITH, FROM, VALUES, also inside CREATE TABLE AS, INSERT, COPY
+  kExplain,  ///< EXPLAIN of a query
+  kExplainAnalyze,
+  kDescribe,  ///< DESCRIBE of a query: only its types
+  kSet,       ///< SET of a setting of ours
+  kOther,     ///< for the relational engine alone; never with AI calls
+};
+
+/// A statement, translated and cut: `before` + `query` + `after` is what the relational engine may
+/// run. For EXPLAIN and DESCRIBE those words are in none of the three.
+struct Statement {
+  StatementKind kind = StatementKind::kOther;
+  bool has_ai = false;
+  std::string before;  ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
+  std::string query;
+  std::string after;
+  SourceMap map;        ///< from offsets of `query` to offsets of the script
+  std::string setting;  ///< kSet: lower case, "quail_on_error"
+  std::string value;    ///< kSet: decoded
+
+  /// Where an offset of `query` lies in the user's script.
+  TextPosition Locate(std::string_view script, std::size_t query_offset) const;
+};
+
+/// Reads one part of a script. Throws Error{kSyntax | kBind | kUnsupported} with positions in the
+/// script.
+Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect);
+
+}  // namespace quail::sql

@@ -1,0 +1,90 @@
+#include "sql/statement.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace quail::sql {
+namespace {
+
+Statement Read(std::string_view script, Dialect dialect = Dialect::kSnowflake) {
+  const auto parts = SplitScript(script, dialect);
+  EXPECT_EQ(parts.size(), 1U) << script;
+  return ReadStatement(script, parts.at(0), dialect);
+}
+
+TEST(SplitScript, SemicolonsInStringsAndCommentsDoNotSplit) {
+  const std::string_view script = " SELECT ';' ; -- ; \n\n; SELECT \"a;b\" /* ; */ + 1 ;\n";
+  const auto parts = SplitScript(script, Dialect::kSnowflake);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(script.substr(parts[0].offset, parts[0].size), "SELECT ';'");
+  EXPECT_EQ(script.substr(parts[1].offset, parts[1].size), "SELECT \"a;b\" /* ; */ + 1");
+}
+
+TEST(Statement, KindsAreToldApart) {
+  EXPECT_EQ(Read("SELECT 1").kind, StatementKind::kQuery);
+  EXPECT_EQ(Read("FROM t").kind, StatementKind::kQuery);
+  EXPECT_EQ(Read("(SELECT 1) UNION (SELECT 2)").kind, StatementKind::kQuery);
+  EXPECT_EQ(Read("EXPLAIN SELECT 1").kind, StatementKind::kExplain);
+  EXPECT_EQ(Read("EXPLAIN ANALYZE SELECT 1").query, "SELECT 1");
+  EXPECT_EQ(Read("EXPLAIN ANALYZE SELECT 1").kind, StatementKind::kExplainAnalyze);
+  EXPECT_EQ(Read("DESCRIBE SELECT 1").kind, StatementKind::kDescribe);
+  EXPECT_EQ(Read("DESCRIBE t").kind, StatementKind::kOther);
+  EXPECT_EQ(Read("DROP TABLE t").kind, StatementKind::kOther);
+  EXPECT_EQ(Read("SET threads = 2").kind, StatementKind::kOther);
+}
+
+TEST(Statement, QueriesAreCutOutOfWhatSurroundsThem) {
+  const Statement create = Read("CREATE OR REPLACE TABLE x AS SELECT 1 AS a");
+  EXPECT_EQ(create.before, "CREATE OR REPLACE TABLE x AS ");
+  EXPECT_EQ(create.query, "SELECT 1 AS a");
+  const Statement insert = Read("INSERT INTO x (a, b) SELECT 1, 2 ON CONFLICT DO NOTHING");
+  EXPECT_EQ(insert.before, "INSERT INTO x (a, b) ");
+  EXPECT_EQ(insert.query, "SELECT 1, 2");
+  EXPECT_EQ(insert.after, " ON CONFLICT DO NOTHING");
+  const Statement copy = Read("COPY (SELECT ')' AS a) TO 'f.csv' (HEADER)");
+  EXPECT_EQ(copy.before, "COPY ( ");
+  EXPECT_EQ(copy.query, "SELECT ')' AS a");
+  EXPECT_EQ(copy.after, " ) TO 'f.csv' (HEADER)");
+}
+
+TEST(Statement, SettingsOfOursAreRead) {
+  const Statement set = Read("SET quail_on_error = 'fail'");
+  EXPECT_EQ(set.kind, StatementKind::kSet);
+  EXPECT_EQ(set.setting, "quail_on_error");
+  EXPECT_EQ(set.value, "fail");
+  const Statement alter = Read("alter session set AI_SQL_ERROR_HANDLING_USE_FAIL_ON_ERROR = TRUE");
+  EXPECT_EQ(alter.setting, "ai_sql_error_handling_use_fail_on_error");
+  EXPECT_EQ(alter.value, "TRUE");
+  EXPECT_EQ(Read("SET quail_max_pairs TO -5").value, "-5");
+  EXPECT_THROW(Read("SET quail_on_error"), Error);
+  EXPECT_THROW(Read("SET quail_on_error = 1 + 1"), Error);
+  EXPECT_THROW(Read("ALTER SESSION SET nonsense = 1"), Error);
+}
+
+TEST(Statement, AiCallsOutsideOfQueriesAreRefusedAtTheirPlace) {
+  const std::string_view script = "SELECT 1;\nUPDATE t SET a = 1 WHERE AI_FILTER(x)";
+  const auto parts = SplitScript(script, Dialect::kSnowflake);
+  try {
+    ReadStatement(script, parts.at(1), Dialect::kSnowflake);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+    ASSERT_TRUE(error.position());
+    EXPECT_EQ(error.position()->line, 2U);
+    EXPECT_EQ(error.position()->column, 26U);
+  }
+}
+
+TEST(Statement, PositionsCountFromTheBeginningOfTheScript) {
+  const std::string_view script = "SELECT 1;\n/* \xC3\xA9 */ SELECT 'a\\tb', nope";
+  const auto parts = SplitScript(script, Dialect::kSnowflake);
+  const Statement statement = ReadStatement(script, parts.at(1), Dialect::kSnowflake);
+  EXPECT_EQ(statement.query, "SELECT 'a\tb', nope");
+  const TextPosition place = statement.Locate(script, statement.query.find("nope"));
+  EXPECT_EQ(place.line, 2U);
+  EXPECT_EQ(place.column, 24U);
+}
+
+}  // namespace
+}  // namespace quail::sql
