@@ -36,7 +36,7 @@ def check(entry, build, clean):
     key = preprocessed_hash(entry)
     if key and (clean / key).exists():
         return ""
-    done = subprocess.run(["clang-tidy", "-p", build, "--quiet", entry["file"]],
+    done = subprocess.run(["clang-tidy-16", "-p", build, "--quiet", entry["file"]],
                           capture_output=True, text=True)
     if done.returncode != 0:
         return done.stdout + done.stderr
