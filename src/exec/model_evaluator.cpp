@@ -1,0 +1,332 @@
+#include "exec/model_evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/check.h"
+#include "quail/error.h"
+
+namespace quail::exec {
+namespace {
+
+/// Sources that the forest may hold, so that it can look far ahead without a record of every row.
+constexpr std::size_t kOpenSources = 8192;
+
+/// Forgets the open asks when the forest has thrown: it has then dropped them all.
+template <typename Open>
+class ForgetOnThrow {
+ public:
+  explicit ForgetOnThrow(Open& open) : open_(open) {}
+  ~ForgetOnThrow() {
+    if (std::uncaught_exceptions() > depth_) open_.clear();
+  }
+  ForgetOnThrow(const ForgetOnThrow&) = delete;
+  ForgetOnThrow& operator=(const ForgetOnThrow&) = delete;
+
+ private:
+  Open& open_;
+  int depth_ = std::uncaught_exceptions();
+};
+
+/// The one question about a document.
+class OneLeaf : public infer::ChildSource {
+ public:
+  explicit OneLeaf(std::span<const base::TokenId> tokens) : tokens_(tokens) {}
+  std::uint64_t upper_bound() const override { return given_ ? 0 : 1; }
+  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
+    if (given_ || n == 0) return;
+    leaves.push_back({0, tokens_});
+    given_ = true;
+  }
+
+ private:
+  std::span<const base::TokenId> tokens_;
+  bool given_ = false;
+};
+
+}  // namespace
+
+/// The tokens that follow an anchor, for each partner of a list.
+struct ModelEvaluator::LeafTokens {
+  std::vector<base::TokenId> tokens;
+  std::vector<std::size_t> begins;   ///< [partners + 1]
+  std::vector<std::string> faults;   ///< [partners], empty where there is none
+  bool any_fault = false;
+
+  std::span<const base::TokenId> leaf(std::size_t i) const {
+    return std::span(tokens).subspan(begins[i], begins[i + 1] - begins[i]);
+  }
+};
+
+struct ModelEvaluator::Prepared {
+  Question question;
+  text::FilterPrompt filter;
+  text::JoinPrompt join;
+  Tokens filter_leaf;
+  std::shared_ptr<const PartnerList> list;  ///< of `leaves`
+  std::shared_ptr<const LeafTokens> leaves;
+};
+
+namespace {
+
+/// Partners of one anchor, from the list that all anchors share.
+template <typename Leaves>
+class PartnerLeaves : public infer::ChildSource {
+ public:
+  PartnerLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> subset,
+                std::size_t count)
+      : leaves_(std::move(leaves)), subset_(std::move(subset)), count_(count) {}
+
+  std::uint64_t upper_bound() const override { return count_ - next_; }
+  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
+    for (; n > 0 && next_ < count_; --n, ++next_) {
+      const std::size_t partner = subset_.empty() ? next_ : subset_[next_];
+      leaves.push_back({partner, leaves_->leaf(partner)});
+    }
+  }
+
+ private:
+  std::shared_ptr<const Leaves> leaves_;
+  std::vector<std::uint32_t> subset_;  ///< empty: all
+  std::size_t count_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+ModelEvaluator::ModelEvaluator(const ModelParts& parts) : parts_(parts) {}
+ModelEvaluator::~ModelEvaluator() = default;
+
+void ModelEvaluator::Begin() {
+  Withdraw();
+  questions_.clear();
+  parts_.forest.ResetCounters();
+}
+
+const ModelEvaluator::Tokens& ModelEvaluator::Literal(const std::string& text) {
+  const auto [it, inserted] = literals_.try_emplace(text);
+  if (inserted) {
+    const auto bad = parts_.tokenizer.Encode(text, it->second);
+    if (bad) {
+      literals_.erase(it);
+      throw Error(ErrorCode::kQuery,
+                  fmt::format("the prompt is not valid UTF-8 at byte {} of a piece", *bad));
+    }
+  }
+  return it->second;
+}
+
+QuestionId ModelEvaluator::Add(const Question& question) {
+  auto prepared = std::make_unique<Prepared>();
+  prepared->question = question;
+  const auto prompt = text::PromptTemplate::Parse(question.prompt);
+  if (question.is_anchor.empty()) {
+    prepared->filter = text::LayOutFilter(prompt, parts_.words);
+    for (const text::PromptPiece& piece : prepared->filter.question) {
+      QUAIL_CHECK_MSG(piece.argument < 0, "a filter's question repeats its document");
+      const Tokens& tokens = Literal(piece.literal);
+      prepared->filter_leaf.insert(prepared->filter_leaf.end(), tokens.begin(), tokens.end());
+    }
+  } else {
+    prepared->join = text::LayOutJoin(prompt, question.is_anchor, parts_.words);
+  }
+  questions_.push_back(std::move(prepared));
+  return QuestionId(static_cast<std::uint32_t>(questions_.size() - 1));
+}
+
+std::string ModelEvaluator::Fault(TextId id) {
+  if (parts_.texts.status(id) == text::TextStatus::kPending) {
+    parts_.texts.Tokenize(std::span(&id, 1), parts_.tokenizer, parts_.pool);
+  }
+  if (parts_.texts.status(id) == text::TextStatus::kInvalidUtf8) {
+    return fmt::format("invalid UTF-8 at byte {}", parts_.texts.bad_offset(id));
+  }
+  return "";
+}
+
+std::string ModelEvaluator::Fault(std::span<const TextId> key) {
+  for (const TextId id : key) {
+    std::string fault = Fault(id);
+    if (!fault.empty()) return fault;
+  }
+  return "";
+}
+
+infer::NodeId ModelEvaluator::Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
+                                   std::span<const TextId> arguments) {
+  for (const text::PromptPiece& piece : pieces) {
+    const std::span<const base::TokenId> tokens =
+        piece.argument < 0 ? std::span<const base::TokenId>(Literal(piece.literal))
+                           : parts_.texts.tokens(arguments[static_cast<std::size_t>(piece.argument)]);
+    node = parts_.forest.Child(node, parts_.forest.Segment(tokens));
+  }
+  return node;
+}
+
+void ModelEvaluator::Ask(const FilterAsk& ask) {
+  const Prepared& prepared = *questions_[ask.question.value()];
+  if (std::string fault = Fault(ask.key); !fault.empty()) {
+    ready_.push_back({ask.tag, 0, Verdict::kError, 0, std::move(fault)});
+    return;
+  }
+  const infer::NodeId node = Walk(parts_.forest.root(), prepared.filter.document, ask.key);
+  if (ask.expected_reuse > 0 && node != parts_.forest.root()) {
+    parts_.forest.Expect(node, ask.expected_reuse);
+  }
+  const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
+  const auto source =
+      parts_.forest.Add(node, std::make_unique<OneLeaf>(prepared.filter_leaf), options);
+  open_[source] = {ask.tag, 1};
+}
+
+std::vector<TextId> ModelEvaluator::Spread(const Question& question,
+                                           std::span<const TextId> anchor_key) {
+  std::vector<TextId> arguments(question.width, kNullText);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < question.width; ++i) {
+    if (question.is_anchor[i]) arguments[i] = anchor_key[next++];
+  }
+  return arguments;
+}
+
+std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
+    Prepared& prepared, const std::shared_ptr<const PartnerList>& partners) {
+  if (prepared.list == partners) return prepared.leaves;
+  auto leaves = std::make_shared<LeafTokens>();
+  std::vector<std::size_t> place(prepared.question.width, 0);  // argument -> column of the partner
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < prepared.question.width; ++i) {
+    if (!prepared.question.is_anchor[i]) place[i] = columns++;
+  }
+  leaves->begins.push_back(0);
+  for (std::size_t p = 0; p < partners->size(); ++p) {
+    const auto key = partners->key(p);
+    const bool null = std::ranges::find(key, kNullText) != key.end();
+    leaves->faults.push_back(null ? "" : Fault(key));
+    leaves->any_fault |= !leaves->faults.back().empty();
+    if (!null && leaves->faults.back().empty()) {
+      for (const text::PromptPiece& piece : prepared.join.partner) {
+        const auto tokens =
+            piece.argument < 0
+                ? std::span<const base::TokenId>(Literal(piece.literal))
+                : parts_.texts.tokens(key[place[static_cast<std::size_t>(piece.argument)]]);
+        leaves->tokens.insert(leaves->tokens.end(), tokens.begin(), tokens.end());
+      }
+    }
+    leaves->begins.push_back(leaves->tokens.size());
+  }
+  prepared.list = partners;
+  prepared.leaves = leaves;
+  return leaves;
+}
+
+void ModelEvaluator::Ask(const JoinAsk& ask) {
+  Prepared& prepared = *questions_[ask.question.value()];
+  const auto leaves = LeavesOf(prepared, ask.partners);
+  std::vector<std::uint32_t> subset;
+  if (ask.subset) subset = *ask.subset;
+  const std::string anchor_fault = Fault(ask.anchor_key);
+  if (!anchor_fault.empty() || leaves->any_fault) {
+    if (!ask.subset) {
+      for (std::uint32_t i = 0; i < ask.partners->size(); ++i) subset.push_back(i);
+    }
+    std::erase_if(subset, [&](std::uint32_t partner) {
+      const std::string& fault = anchor_fault.empty() ? leaves->faults[partner] : anchor_fault;
+      if (fault.empty()) return false;
+      ready_.push_back({ask.tag, partner, Verdict::kError, 0, fault});
+      return true;
+    });
+    if (subset.empty()) return;
+  }
+  const std::size_t count = subset.empty() ? ask.partners->size() : subset.size();
+  const auto arguments = Spread(prepared.question, ask.anchor_key);
+  const infer::NodeId document = Walk(parts_.forest.root(), prepared.join.anchor, arguments);
+  if (ask.expected_reuse > 0) parts_.forest.Expect(document, ask.expected_reuse);
+  const infer::NodeId node = Walk(document, prepared.join.kept, arguments);
+  const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
+  const auto source = parts_.forest.Add(
+      node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
+  open_[source] = {ask.tag, count};
+}
+
+void ModelEvaluator::Expect(QuestionId question, std::span<const TextId> document_key, double p) {
+  const Prepared& prepared = *questions_[question.value()];
+  if (!Fault(document_key).empty()) return;
+  const bool filter = prepared.question.is_anchor.empty();
+  const infer::NodeId node =
+      filter ? Walk(parts_.forest.root(), prepared.filter.document, document_key)
+             : Walk(parts_.forest.root(), prepared.join.anchor,
+                    Spread(prepared.question, document_key));
+  if (node != parts_.forest.root()) parts_.forest.Expect(node, p);
+}
+
+std::size_t ModelEvaluator::room() const {
+  return open_.size() >= kOpenSources ? 0 : kOpenSources - open_.size();
+}
+
+Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag) const {
+  Outcome outcome;
+  outcome.tag = tag;
+  outcome.index = static_cast<std::uint32_t>(answer.index);
+  switch (answer.state) {
+    case infer::AnswerState::kValue:
+      outcome.verdict = answer.value > 0 ? Verdict::kTrue : Verdict::kFalse;
+      outcome.margin = answer.value;
+      break;
+    case infer::AnswerState::kNonFinite:
+      outcome.verdict = Verdict::kError;
+      outcome.reason = "non-finite logits";
+      break;
+    case infer::AnswerState::kTooLong:
+      outcome.verdict = Verdict::kError;
+      outcome.reason =
+          fmt::format("too long: the prompt has {} tokens, at most {} fit", answer.path_tokens,
+                      std::min<std::int64_t>(parts_.forest.config().context_tokens,
+                                             parts_.forest.config().kv_tokens));
+      break;
+  }
+  return outcome;
+}
+
+bool ModelEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) {
+  if (cancel != nullptr && cancel->cancelled()) {
+    Withdraw();
+    throw Error(ErrorCode::kInterrupted, "interrupted");
+  }
+  if (!ready_.empty()) {
+    std::ranges::move(ready_, std::back_inserter(outcomes));
+    ready_.clear();
+    return true;
+  }
+  const std::size_t begin = outcomes.size();
+  const ForgetOnThrow forget(open_);
+  // Answers to withdrawn sources may come alone: they are no outcome.
+  while (outcomes.size() == begin) {
+    answers_.clear();
+    if (!parts_.forest.Next(answers_, cancel)) return false;
+    for (const infer::Answer& answer : answers_) {
+      const auto found = open_.find(answer.source);
+      if (found == open_.end()) continue;
+      outcomes.push_back(ToOutcome(answer, found->second.tag));
+      if (--found->second.waiting == 0) open_.erase(found);
+    }
+  }
+  return true;
+}
+
+void ModelEvaluator::Withdraw() {
+  for (const auto& [source, open] : open_) parts_.forest.Withdraw(source);
+  open_.clear();
+  ready_.clear();
+}
+
+TokenCounters ModelEvaluator::tokens(std::uint16_t step) const {
+  const auto& steps = parts_.forest.counters().steps;
+  if (step >= steps.size()) return {};
+  return {steps[step].requested_tokens, steps[step].fresh_tokens, steps[step].recomputed_tokens};
+}
+
+}  // namespace quail::exec

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "exec/evaluator.h"
+#include "infer/prompt_forest.h"
+#include "text/bpe_tokenizer.h"
+#include "text/prompt.h"
+#include "text/text_store.h"
+
+namespace quail::exec {
+
+/// What a model's evaluator works with; all outlive it.
+struct ModelParts {
+  infer::PromptForest& forest;
+  const text::BpeTokenizer& tokenizer;
+  text::TextStore& texts;
+  base::ThreadPool& pool;
+  text::AnswerWords words;
+};
+
+/// Decides asks by a model: lays prompts out as token segments of the prompt forest, so that a document or anchor is
+/// read once for all its questions or partners.
+class ModelEvaluator : public Evaluator {
+ public:
+  explicit ModelEvaluator(const ModelParts& parts);
+  ~ModelEvaluator() override;
+
+  void Begin() override;
+  QuestionId Add(const Question& question) override;
+  void Ask(const FilterAsk& ask) override;
+  void Ask(const JoinAsk& ask) override;
+  void Expect(QuestionId question, std::span<const TextId> document_key, double p) override;
+  std::size_t room() const override;
+  bool Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) override;
+  void Withdraw() override;
+  bool counts_tokens() const override { return true; }
+  TokenCounters tokens(std::uint16_t step) const override;
+
+ private:
+  using Tokens = std::vector<base::TokenId>;
+  struct Prepared;
+  struct LeafTokens;
+  /// Where the answers of a source go.
+  struct Open {
+    std::uint64_t tag = 0;
+    std::uint64_t waiting = 0;
+  };
+
+  const Tokens& Literal(const std::string& text);
+  /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is pending.
+  std::string Fault(TextId id);
+  std::string Fault(std::span<const TextId> key);
+  /// The node after the pieces, whose arguments are looked up in `arguments` (by argument of the call).
+  infer::NodeId Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
+                     std::span<const TextId> arguments);
+  /// The key of a join's anchor spread over the question's arguments; the partner's are kNullText.
+  static std::vector<TextId> Spread(const Question& question, std::span<const TextId> anchor_key);
+  std::shared_ptr<const LeafTokens> LeavesOf(Prepared& prepared,
+                                             const std::shared_ptr<const PartnerList>& partners);
+  Outcome ToOutcome(const infer::Answer& answer, std::uint64_t tag) const;
+
+  ModelParts parts_;
+  std::map<std::string, Tokens> literals_;
+  std::vector<std::unique_ptr<Prepared>> questions_;
+  std::unordered_map<infer::SourceId, Open> open_;
+  std::vector<Outcome> ready_;  ///< decided without the model
+  std::vector<infer::Answer> answers_;
+};
+
+}  // namespace quail::exec
