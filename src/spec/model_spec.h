@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace quail::spec {
+
+class GgufFile;
 
 enum class ModelFamily : std::uint8_t { kLlama, kQwen2, kQwen3 };
 
@@ -47,5 +50,15 @@ struct ModelSpec {
     return layers * (attention + std::int64_t{3} * hidden * ffn);
   }
 };
+
+std::string_view NameOf(ModelFamily family);
+std::string_view NameOf(WeightType type);
+
+/// The spec in a GGUF file's metadata and tensor directory. Quantised files count as kBf16. Scaled rotary frequencies
+/// of such files are a tensor ("rope_freqs.weight"), not part of the spec.
+/// Throws Error{kModel | kCorrupt | kUnsupported} naming file and key.
+ModelSpec ReadModelSpec(const GgufFile& file);
+/// The spec in a Hugging Face config.json; `name` stands for the file in messages. The same errors.
+ModelSpec ReadModelSpec(std::string_view config_json, const std::string& name);
 
 }  // namespace quail::spec

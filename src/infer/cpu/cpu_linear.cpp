@@ -1,0 +1,140 @@
+#include "infer/cpu/cpu_linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/check.h"
+#include "base/hash128.h"
+#include "quail/error.h"
+
+// Of the OpenMP run time that oneDNN is linked with; its header is not on every compiler's path.
+extern "C" int omp_get_max_threads();
+extern "C" void omp_set_num_threads(int threads);
+
+namespace quail::infer::cpu {
+namespace {
+
+using dnnl::memory;
+
+// Wide matrices (the output head) are cut so that panels can be spread over threads.
+constexpr std::int64_t kMaxPanelRows = 8192;
+constexpr std::int64_t kSmallSteps[] = {1, 2, 4, 8};
+constexpr std::int64_t kStep = 16;
+
+}  // namespace
+
+OneThreadScope::OneThreadScope() : previous_(omp_get_max_threads()) { omp_set_num_threads(1); }
+OneThreadScope::~OneThreadScope() { omp_set_num_threads(previous_); }
+
+std::int64_t ProductRows(std::int64_t rows) {
+  QUAIL_CHECK(rows > 0 && rows <= kMaxProductRows);
+  for (const std::int64_t step : kSmallSteps) {
+    if (rows <= step) return step;
+  }
+  return (rows + kStep - 1) / kStep * kStep;
+}
+
+LinearEngine::LinearEngine(ElementType type)
+    : type_(type),
+      data_type_(type == ElementType::kF32 ? memory::data_type::f32 : memory::data_type::bf16),
+      engine_(dnnl::engine::kind::cpu, 0) {}
+
+std::size_t LinearEngine::KeyHash::operator()(const Key& key) const {
+  const auto& [rows, n, k, stride, accumulate] = key;
+  const std::int64_t words[] = {rows, n, k, stride, accumulate ? 1 : 0};
+  return base::HashBytes(std::as_bytes(std::span(words))).low;
+}
+
+dnnl::matmul::primitive_desc LinearEngine::Describe(const Key& key,
+                                                    const memory::desc& weight) const {
+  const auto& [rows, n, k, stride, accumulate] = key;
+  const memory::desc x({rows, k}, data_type_, memory::format_tag::ab);
+  const memory::desc y({rows, n}, memory::data_type::f32, memory::dims{stride, 1});
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (accumulate) {
+    dnnl::post_ops post_ops;
+    post_ops.append_sum(1.0F);
+    attributes.set_post_ops(post_ops);
+  }
+  return {dnnl::matmul::desc(x, weight, y), attributes, engine_};
+}
+
+const LinearEngine::Compiled& LinearEngine::Find(const Key& key, const memory::desc& weight) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Compiled>& compiled = compiled_[key];
+  if (compiled == nullptr) {
+    const auto description = Describe(key, weight);
+    compiled = std::make_unique<Compiled>(
+        Compiled{description.src_desc(), description.dst_desc(), description.scratchpad_desc(),
+                 dnnl::matmul(description)});
+  }
+  return *compiled;
+}
+
+void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t columns,
+                            const Product& product, std::vector<std::byte>& scratch) {
+  const OneThreadScope one_thread;
+  const Key key{product.rows, panel.rows, columns, product.y_stride, product.accumulate};
+  const Compiled& compiled = Find(key, panel.packed.get_desc());
+  scratch.resize(std::max(scratch.size(), compiled.scratch.get_size()));
+  dnnl::stream stream(engine_);
+  // oneDNN takes sources as void*, but does not write to them.
+  void* x = const_cast<std::byte*>(product.x);
+  compiled.primitive.execute(stream,
+                             {{DNNL_ARG_SRC, memory(compiled.x, engine_, x)},
+                              {DNNL_ARG_WEIGHTS, panel.packed},
+                              {DNNL_ARG_DST, memory(compiled.y, engine_, product.y)},
+                              {DNNL_ARG_SCRATCHPAD,
+                               memory(compiled.scratch, engine_, scratch.data())}});
+  stream.wait();
+}
+
+LinearWeight::Panel LinearEngine::PackPanel(const WeightTensor& part, std::int64_t begin,
+                                            std::int64_t end) {
+  const std::int64_t n = end - begin;
+  const std::int64_t k = part.columns();
+  std::vector<float> values(static_cast<std::size_t>(n * k));
+  part.ReadRows(begin, end, values.data());
+  const memory::desc any({k, n}, data_type_, memory::format_tag::any);
+  const Key key{kMaxProductRows, n, k, n, false};
+  LinearWeight::Panel panel;
+  panel.rows = n;
+  panel.packed = memory(Describe(key, any).weights_desc(), engine_);
+  memory plain({{k, n}, memory::data_type::f32, memory::format_tag::ba}, engine_, values.data());
+  dnnl::stream stream(engine_);
+  dnnl::reorder(plain, panel.packed).execute(stream, plain, panel.packed);
+  stream.wait();
+  return panel;
+}
+
+LinearWeight LinearEngine::Pack(std::span<const std::shared_ptr<const WeightTensor>> parts) {
+  const OneThreadScope one_thread;
+  LinearWeight weight;
+  weight.columns_ = parts.front()->columns();
+  for (const auto& part : parts) {
+    QUAIL_CHECK_EQ(part->columns(), weight.columns_);
+    for (std::int64_t begin = 0; begin < part->rows(); begin += kMaxPanelRows) {
+      const std::int64_t end = std::min(begin + kMaxPanelRows, part->rows());
+      try {
+        weight.panels_.push_back(PackPanel(*part, begin, end));
+      } catch (const std::bad_alloc&) {
+        throw Error(ErrorCode::kOutOfMemory,
+                    fmt::format("no memory for {} [{}, {}]", part->name(), part->rows(),
+                                part->columns()));
+      } catch (const dnnl::error& error) {
+        const bool memory_failed = error.status == dnnl_out_of_memory;
+        throw Error(memory_failed ? ErrorCode::kOutOfMemory : ErrorCode::kDevice,
+                    fmt::format("oneDNN cannot hold {} [{}, {}]: {}", part->name(), part->rows(),
+                                part->columns(), error.what()));
+      }
+      weight.panels_.back().first_row = weight.rows_;
+      weight.rows_ += end - begin;
+    }
+  }
+  return weight;
+}
+
+}  // namespace quail::infer::cpu

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "infer/weights/weight_source.h"
+
+namespace quail::infer::cpu {
+
+/// What matrices are multiplied in; sums are f32 in both.
+enum class ElementType : std::uint8_t { kF32, kBf16 };
+inline std::size_t SizeOf(ElementType type) { return type == ElementType::kF32 ? 4 : 2; }
+
+/// Keeps oneDNN's OpenMP to the calling thread as long as it lives: the backend's own pool is what runs in parallel,
+/// and no team of spinning threads is left behind.
+class OneThreadScope {
+ public:
+  OneThreadScope();
+  ~OneThreadScope();
+  OneThreadScope(const OneThreadScope&) = delete;
+  OneThreadScope& operator=(const OneThreadScope&) = delete;
+
+ private:
+  int previous_;
+};
+
+/// Rows of a product are computed in groups of one of these sizes.
+inline constexpr std::int64_t kMaxProductRows = 128;
+std::int64_t ProductRows(std::int64_t rows);
+
+class LinearEngine;
+
+/// A matrix [rows, columns] in panels of rows, each packed as oneDNN wants it.
+class LinearWeight {
+ public:
+  struct Panel {
+    std::int64_t first_row = 0;
+    std::int64_t rows = 0;
+    dnnl::memory packed;
+  };
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t columns() const { return columns_; }
+  std::span<const Panel> panels() const { return panels_; }
+
+ private:
+  friend class LinearEngine;
+  std::int64_t rows_ = 0;
+  std::int64_t columns_ = 0;
+  std::vector<Panel> panels_;
+};
+
+/// Y = X W^T on oneDNN, one thread a call. A row's result does not depend on how many rows the call has, nor on its
+/// place among them (checked by a test), so packing never changes an answer. Thread-safe.
+class LinearEngine {
+ public:
+  explicit LinearEngine(ElementType type);
+
+  ElementType type() const { return type_; }
+  /// The parts begin new panels; long parts are cut. Throws Error{kOutOfMemory}.
+  LinearWeight Pack(std::span<const std::shared_ptr<const WeightTensor>> parts);
+
+  struct Product {
+    std::int64_t rows = 0;         ///< a value of ProductRows; `x` and `y` have that many
+    const std::byte* x = nullptr;  ///< ElementType [rows, columns]
+    float* y = nullptr;            ///< f32 [rows, y_stride]; the panel's columns begin here
+    std::int64_t y_stride = 0;
+    bool accumulate = false;       ///< Y += X W^T
+  };
+  void Multiply(const LinearWeight::Panel& panel, std::int64_t columns, const Product& product,
+                std::vector<std::byte>& scratch);
+
+ private:
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+  struct Compiled {
+    dnnl::memory::desc x;
+    dnnl::memory::desc y;
+    dnnl::memory::desc scratch;
+    dnnl::matmul primitive;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  dnnl::matmul::primitive_desc Describe(const Key& key, const dnnl::memory::desc& weight) const;
+  const Compiled& Find(const Key& key, const dnnl::memory::desc& weight);
+  LinearWeight::Panel PackPanel(const WeightTensor& part, std::int64_t begin, std::int64_t end);
+
+  ElementType type_;
+  dnnl::memory::data_type data_type_;
+  dnnl::engine engine_;
+  std::mutex mutex_;
+  std::unordered_map<Key, std::unique_ptr<Compiled>, KeyHash> compiled_;
+};
+
+}  // namespace quail::infer::cpu

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace quail::infer::cpu {
+
+/// Cache-line-aligned memory that only grows; what it held before growing is lost. Zero-filled when it grows.
+class Buffer {
+ public:
+  /// Throws std::bad_alloc.
+  void Reserve(std::size_t bytes);
+  std::byte* data() const { return data_.get(); }
+  float* floats() const { return reinterpret_cast<float*>(data_.get()); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t size_ = 0;
+};
+
+/// Objects that are lent out and come back for the next user. Thread-safe.
+template <typename T>
+class ReusePool {
+ public:
+  class Loan {
+   public:
+    Loan(ReusePool& pool, std::unique_ptr<T> object) : pool_(&pool), object_(std::move(object)) {}
+    Loan(Loan&&) noexcept = default;
+    Loan& operator=(Loan&&) = delete;
+    ~Loan() {
+      if (object_ != nullptr) pool_->Return(std::move(object_));
+    }
+    T& operator*() const { return *object_; }
+    T* operator->() const { return object_.get(); }
+
+   private:
+    ReusePool* pool_;
+    std::unique_ptr<T> object_;
+  };
+
+  Loan Take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return Loan(*this, std::make_unique<T>());
+    std::unique_ptr<T> object = std::move(free_.back());
+    free_.pop_back();
+    return Loan(*this, std::move(object));
+  }
+
+ private:
+  void Return(std::unique_ptr<T> object) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(object));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> free_;
+};
+
+/// What one thread needs while it works on a block of rows or an attention tile.
+struct WorkerScratch {
+  Buffer rows;
+  Buffer row;
+  Buffer queries;
+  Buffer scores;
+  Buffer keys;
+  Buffer values;
+  Buffer plain;
+  Buffer output;
+  std::vector<std::byte> product;
+};
+
+/// Activations of a chunk; E is the element type of products, R rows with room for the last product block.
+struct ChunkMemory {
+  Buffer hidden;     ///< f32 [R, C]
+  Buffer normed;     ///< E [R, C]
+  Buffer queries;    ///< f32 [R, H * D]
+  Buffer keys;       ///< E [K, R, D], of the present layer
+  Buffer values;     ///< E [K, R, D]
+  Buffer attention;  ///< E [R, H * D]
+  Buffer inner;      ///< E [R, F]
+  Buffer cosine;     ///< f32 [R, D / 2]
+  Buffer sine;       ///< f32 [R, D / 2]
+};
+
+}  // namespace quail::infer::cpu
