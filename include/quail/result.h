@@ -27,6 +27,8 @@ class Result {
   virtual ~Result() = default;
   /// False for statements that only have an effect (SET, CREATE ..): nothing to print.
   virtual bool has_rows() const = 0;
+  /// The result of EXPLAIN: one cell, a text to show as it is.
+  virtual bool is_plan() const { return false; }
   virtual const std::vector<ColumnInfo>& columns() const = 0;
   /// Some next rows as cells, NULL = nullopt, row after row; empty at the end. The form is chosen by Session::Run.
   virtual std::vector<std::vector<std::optional<std::string>>> Next() = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,18 @@
 struct ArrowArrayStream;
 
 namespace quail {
+
+/// How a statement is to be run, beside what its own text says.
+struct RunOptions {
+  enum class Explain : std::uint8_t {
+    kNo,
+    kText,     ///< as if EXPLAIN stood before it
+    kJson,     ///< the same plan as JSON
+    kAnalyze,  ///< as if EXPLAIN ANALYZE stood before it
+  };
+  CellForm form = CellForm::kText;
+  Explain explain = Explain::kNo;
+};
 
 /// START HERE. A session: a DuckDB connection, a model, the tables registered. Not thread-safe but for Interrupt.
 class Session {
@@ -36,12 +49,12 @@ class Session {
   /// Runs one statement. Positions of errors are in `script`, of which `statement` is a part. The result must be read
   /// or dropped before the next call.
   virtual std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
-                                      CellForm form) = 0;
-  /// Writes the rows of one statement to a file: "parquet", "csv", "json", "arrow". Returns the rows written.
+                                      const RunOptions& options) = 0;
+  /// Writes the rows of one statement to a file: "parquet", "csv", "json". Returns the rows written.
   virtual std::uint64_t RunToFile(std::string_view script, const Statement& statement,
                                   std::string_view format, std::string_view path) = 0;
 
-  /// Any thread, also a signal handler's: the running statement throws Error{kInterrupted} in under a second.
+  /// Any thread, also a signal handler: the running statement throws Error{kInterrupted} in under a second.
   virtual void Interrupt() noexcept = 0;
   virtual void SetDialect(Dialect dialect) = 0;
 

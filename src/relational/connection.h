@@ -97,6 +97,11 @@ class Connection {
   virtual std::string engine_version() const = 0;  ///< "v1.5.5"
 };
 
+/// A value of a simple type (Boolean, integers, floats, texts) as the engine's CAST to VARCHAR writes it. Throws
+/// Error{kUnsupported} for other types. REQUIRES: not null.
+std::string CellText(const columnar::Batch& batch, std::size_t column, std::size_t row,
+                     const columnar::Field& field);
+
 /// Runs a statement and returns all its rows as text cells (NULL = nullopt). For small results.
 std::vector<std::vector<std::optional<std::string>>> QueryText(Connection& connection,
                                                                std::string_view sql);

@@ -20,6 +20,8 @@ std::string RealText(double value) {
   return text;
 }
 
+}  // namespace
+
 std::string CellText(const columnar::Batch& batch, std::size_t column, std::size_t row,
                      const columnar::Field& field) {
   if (field.type == "BOOLEAN") return batch.Boolean(column, row) ? "true" : "false";
@@ -34,8 +36,6 @@ std::string CellText(const columnar::Batch& batch, std::size_t column, std::size
               fmt::format("column '{}' of type {} cannot be read as text: cast it to VARCHAR",
                           field.name, field.type));
 }
-
-}  // namespace
 
 std::vector<std::vector<Cell>> QueryText(Connection& connection, std::string_view sql) {
   const auto stream = connection.Query(sql);
