@@ -1,0 +1,305 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "infer/cuda/cuda_backend.h"
+#include "infer/weights/fp8_block_weights.h"
+#include "model_fixture.h"
+#include "quail/error.h"
+
+namespace quail::parity {
+namespace {
+
+using infer::KeySpan;
+using Tokens = std::vector<std::int32_t>;
+
+constexpr auto kArena = KeySpan::Place::kArena;
+constexpr auto kChunk = KeySpan::Place::kChunk;
+
+Tokens Join(std::initializer_list<Tokens> parts) {
+  Tokens all;
+  for (const Tokens& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+struct Shape {
+  const char* name;
+  spec::ModelFamily family;
+  std::int32_t head_dim;
+  std::int32_t heads;
+  std::int32_t kv_heads;
+  bool fp8;
+};
+
+/// The attention instantiations that public models use; the shapes are otherwise as odd as the kernels allow.
+constexpr Shape kShapes[] = {
+    {"llama_64x3", spec::ModelFamily::kLlama, 64, 9, 3, false},
+    {"qwen2_64x7", spec::ModelFamily::kQwen2, 64, 14, 2, false},
+    {"qwen3_128x4", spec::ModelFamily::kQwen3, 128, 8, 2, false},
+    {"qwen3_128x8", spec::ModelFamily::kQwen3, 128, 8, 1, false},
+    {"qwen3_128x4_fp8", spec::ModelFamily::kQwen3, 128, 8, 2, true},
+};
+
+spec::ModelSpec SpecOf(const Shape& shape) {
+  spec::ModelSpec spec = TinySpec(shape.family);
+  spec.head_dim = shape.head_dim;
+  spec.heads = shape.heads;
+  spec.kv_heads = shape.kv_heads;
+  spec.hidden = shape.fp8 ? 256 : 200;
+  spec.ffn = shape.fp8 ? 384 : 328;
+  spec.weight_type = shape.fp8 ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
+  return spec;
+}
+
+std::shared_ptr<const infer::WeightSource> WeightsOf(const Shape& shape) {
+  auto weights = infer::CreateRandomWeights(SpecOf(shape), 7);
+  return shape.fp8 ? infer::QuantizeToFp8Blocks(weights) : weights;
+}
+
+/// Shares of the reference's standard deviation. The fp8 bound is that of rounding activations to 3 fraction bits in
+/// four products a layer; the reference has the fp8 weights but exact activations.
+Tolerance ToleranceOf(const Shape& shape) { return shape.fp8 ? Tolerance{0.5, 0.15} : Tolerance{0.2, 0.05}; }
+
+class CudaParity : public testing::TestWithParam<Shape> {
+ protected:
+  CudaParity()
+      : spec_(SpecOf(GetParam())),
+        weights_(WeightsOf(GetParam())),
+        reference_(spec_, *weights_),
+        loaded_(spec_, *weights_, infer::cuda::CreateCudaBackend({0, 4096, false})) {}
+
+  void ExpectReference(const std::vector<float>& logits, const Tokens& path) {
+    const std::vector<double> wanted = ReferenceLogits(reference_, path);
+    const ErrorShare error = MeasureError<float>(logits, wanted);
+    const Tolerance tolerance = ToleranceOf(GetParam());
+    EXPECT_LE(error.largest, tolerance.largest) << "path of " << path.size();
+    EXPECT_LE(error.rms, tolerance.rms) << "path of " << path.size();
+    worst_ = std::max(worst_, error.rms);
+  }
+
+  void TearDown() override { RecordProperty("worst_rms", std::to_string(worst_)); }
+
+  void FillArena(const Tokens& tokens, std::int64_t first_slot) {
+    BatchBuilder builder;
+    builder.Add(tokens, {}, {.first_slot = first_slot, .answer = false});
+    EXPECT_TRUE(loaded_.Run(builder.batch()).logits.empty());
+  }
+
+  spec::ModelSpec spec_;
+  std::shared_ptr<const infer::WeightSource> weights_;
+  ReferenceModel reference_;
+  LoadedModel loaded_;
+  double worst_ = 0;
+};
+
+TEST_P(CudaParity, RaggedLengthsPackedTogether) {
+  const std::vector<std::size_t> lengths = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200};
+  BatchBuilder builder;
+  for (const std::size_t length : lengths) {
+    builder.Add(MakeTokens(length, static_cast<std::uint32_t>(length)), {}, {});
+  }
+  const LoadedModel::Result packed = loaded_.Run(builder.batch());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    ExpectReference(packed.row(i), MakeTokens(lengths[i], static_cast<std::uint32_t>(lengths[i])));
+  }
+}
+
+TEST_P(CudaParity, Case46KeysFromTheArena) {
+  for (const std::size_t prefix_length : {1U, 63U, 64U, 65U, 127U, 150U}) {
+    const Tokens prefix = MakeTokens(prefix_length, 1);
+    const auto length = static_cast<std::int32_t>(prefix_length);
+    FillArena(prefix, 100);
+    for (const std::size_t suffix_length : {1U, 3U, 70U}) {
+      const Tokens suffix = MakeTokens(suffix_length, 2);
+      BatchBuilder builder;
+      builder.Add(suffix, {{100, length, kArena}}, {.first_position = length});
+      ExpectReference(loaded_.Run(builder.batch()).row(0), Join({prefix, suffix}));
+    }
+  }
+}
+
+TEST_P(CudaParity, PathsSplitOverArenaAndChunk) {
+  const Tokens a1 = MakeTokens(37, 1), a2 = MakeTokens(50, 2), b = MakeTokens(41, 3);
+  const Tokens c = MakeTokens(5, 4), d = MakeTokens(66, 5), e = MakeTokens(9, 6);
+  BatchBuilder anchor;
+  anchor.Add(a1, {}, {.first_slot = 7, .answer = false});
+  anchor.Add(a2, {{0, 37, kChunk}}, {.first_position = 37, .first_slot = 900, .answer = false});
+  loaded_.Run(anchor.batch());
+  const KeySpan s1{7, 37, kArena}, s2{900, 50, kArena};
+  BatchBuilder builder;
+  const std::int32_t b_row = builder.Add(b, {s1, s2}, {.first_position = 87, .answer = false});
+  const KeySpan s3{b_row, 41, kChunk};
+  builder.Add(c, {s1, s2, s3}, {.first_position = 128});
+  builder.Add(d, {s1, s2, s3}, {.first_position = 128});
+  builder.Add(e, {s1, s2}, {.first_position = 87});
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  const std::vector<Tokens> paths = {Join({a1, a2, b, c}), Join({a1, a2, b, d}), Join({a1, a2, e})};
+  for (std::size_t i = 0; i < paths.size(); ++i) ExpectReference(result.row(i), paths[i]);
+}
+
+TEST_P(CudaParity, Case47ManyPartnersOfOneAnchor) {
+  const Tokens anchor = MakeTokens(200, 1);
+  FillArena(anchor, 0);
+  BatchBuilder builder;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    builder.Add(MakeTokens(1 + i % 17, 50 + i), {{0, 200, kArena}}, {.first_position = 200});
+  }
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  for (std::uint32_t i = 0; i < 60; i += 3) {
+    ExpectReference(result.row(i), Join({anchor, MakeTokens(1 + i % 17, 50 + i)}));
+  }
+}
+
+TEST_P(CudaParity, Case53SuffixSeesAllOfThePrefixAndNotItsOwnFuture) {
+  FillArena(MakeTokens(100, 1), 0);
+  const auto run = [&](const Tokens& suffix) {
+    BatchBuilder builder;
+    builder.Add(suffix, {{0, 100, kArena}}, {.first_position = 100});
+    builder.batch().answer_rows = {0, 1, 2};
+    return loaded_.Run(builder.batch());
+  };
+  const auto plain = run({5, 6, 7});
+  const auto perturbed = run({5, 6, 8});
+  EXPECT_EQ(plain.row(0), perturbed.row(0));
+  EXPECT_EQ(plain.row(1), perturbed.row(1));
+  EXPECT_NE(plain.row(2), perturbed.row(2));
+  ExpectReference(plain.row(0), Join({MakeTokens(100, 1), {5}}));
+}
+
+TEST_P(CudaParity, Case50EmptySpansAndRunsChangeNothing) {
+  const Tokens tokens = MakeTokens(10, 3);
+  BatchBuilder builder;
+  builder.Add({}, {}, {});
+  builder.Add(tokens, {{0, 0, kArena}, {0, 0, kChunk}}, {});
+  builder.Add({}, {{0, 0, kArena}}, {});
+  ExpectReference(loaded_.Run(builder.batch()).row(0), tokens);
+}
+
+TEST_P(CudaParity, Case56LongPositions) {
+  for (const std::int32_t position : {4095, 40000}) {
+    const Tokens tokens = MakeTokens(20, 8);
+    BatchBuilder builder;
+    builder.Add(tokens, {}, {.first_position = position});
+    const auto path = reference_.Run(tokens, position);
+    std::vector<double> wanted;
+    for (std::size_t i = 0; i < LoadedModel::kAnswers; ++i) {
+      wanted.push_back(reference_.Logit(path.normed.back(), LoadedModel::kFirstAnswer + static_cast<int>(i)));
+    }
+    const ErrorShare error = MeasureError<float>(loaded_.Run(builder.batch()).row(0), wanted);
+    EXPECT_LE(error.rms, ToleranceOf(GetParam()).rms) << position;
+  }
+}
+
+TEST_P(CudaParity, LogProbabilities) {
+  const Tokens tokens = MakeTokens(30, 4);
+  BatchBuilder builder;
+  const std::int32_t row = builder.Add(tokens, {}, {});
+  for (std::int32_t i = 20; i < 29; ++i) {
+    builder.batch().scored_tokens.push_back({row + i, tokens[static_cast<std::size_t>(i + 1)]});
+  }
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  const auto path = reference_.Run(tokens);
+  ASSERT_EQ(result.log_probs.size(), 9U);
+  for (std::size_t i = 0; i < 9; ++i) {
+    const auto& scored = builder.batch().scored_tokens[i];
+    const double wanted =
+        reference_.LogProbability(path.normed[static_cast<std::size_t>(scored.row)], scored.token);
+    EXPECT_NEAR(result.log_probs[i], wanted, GetParam().fp8 ? 0.5 : 0.15) << i;
+  }
+  ExpectReference(result.row(0), tokens);
+}
+
+TEST_P(CudaParity, TwoRunsAreBitEqual) {
+  BatchBuilder builder;
+  for (std::uint32_t i = 0; i < 30; ++i) builder.Add(MakeTokens(3 + 11 * (i % 13), i), {}, {});
+  EXPECT_EQ(loaded_.Run(builder.batch()).logits, loaded_.Run(builder.batch()).logits);
+}
+
+/// A weight source whose embedding has one row of NaN.
+class PoisonedEmbedding final : public infer::WeightSource {
+ public:
+  PoisonedEmbedding(std::shared_ptr<const infer::WeightSource> source, std::int32_t row)
+      : source_(std::move(source)), row_(row) {}
+
+  std::shared_ptr<const infer::WeightTensor> Find(std::string_view name) const override {
+    auto tensor = source_->Find(name);
+    if (tensor == nullptr || name != "model.embed_tokens.weight") return tensor;
+    return std::make_shared<Poisoned>(tensor, row_);
+  }
+  base::Hash128 hash() const override { return source_->hash(); }
+
+ private:
+  class Poisoned final : public infer::WeightTensor {
+   public:
+    Poisoned(std::shared_ptr<const infer::WeightTensor> tensor, std::int32_t row)
+        : tensor_(std::move(tensor)), row_(row) {}
+    const std::string& name() const override { return tensor_->name(); }
+    std::int64_t rows() const override { return tensor_->rows(); }
+    std::int64_t columns() const override { return tensor_->columns(); }
+    void ReadRows(std::int64_t begin, std::int64_t end, float* out) const override {
+      tensor_->ReadRows(begin, end, out);
+      if (row_ < begin || row_ >= end) return;
+      out[(row_ - begin) * columns()] = std::numeric_limits<float>::quiet_NaN();
+    }
+
+   private:
+    std::shared_ptr<const infer::WeightTensor> tensor_;
+    std::int32_t row_;
+  };
+
+  std::shared_ptr<const infer::WeightSource> source_;
+  std::int32_t row_;
+};
+
+TEST_P(CudaParity, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
+  constexpr std::int32_t kPoison = 300;
+  const PoisonedEmbedding poisoned(weights_, kPoison);
+  LoadedModel model(spec_, poisoned, infer::cuda::CreateCudaBackend({0, 4096, false}));
+  const auto build = [&](std::int32_t token) {
+    BatchBuilder builder;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      Tokens tokens = MakeTokens(9, i, 299);
+      if (i == 3) tokens[4] = token;
+      builder.Add(tokens, {}, {});
+    }
+    return builder;
+  };
+  BatchBuilder clean = build(5);
+  BatchBuilder bad = build(kPoison);
+  const LoadedModel::Result wanted = model.Run(clean.batch());
+  const LoadedModel::Result got = model.Run(bad.batch());
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (i == 3) {
+      EXPECT_TRUE(std::isnan(got.row(i)[0]));
+    } else {
+      EXPECT_EQ(got.row(i), wanted.row(i)) << i;
+    }
+  }
+}
+
+TEST_P(CudaParity, KvLeavesTheDeviceAndComesBack) {
+  const Tokens prefix = MakeTokens(90, 1);
+  FillArena(prefix, 64);
+  const auto bytes = static_cast<std::size_t>(loaded_.backend().info().kv_bytes_per_token) * 90;
+  std::vector<std::byte> host(bytes);
+  loaded_.backend().CopyKvOut(64, 90, host);
+  FillArena(MakeTokens(90, 77), 64);
+  loaded_.backend().CopyKvIn(1000, 90, host);
+  BatchBuilder builder;
+  builder.Add(MakeTokens(4, 2), {{1000, 90, kArena}}, {.first_position = 90});
+  ExpectReference(loaded_.Run(builder.batch()).row(0), Join({prefix, MakeTokens(4, 2)}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, CudaParity, testing::ValuesIn(kShapes),
+                         [](const auto& shape) { return shape.param.name; });
+
+TEST(CudaBackend, ShapesWithoutAKernelAreRefused) {
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);
+  const auto backend = infer::cuda::CreateCudaBackend({0, 64, false});
+  EXPECT_THROW(backend->Configure({spec, {std::vector<float>(10)}}), Error);
+}
+
+}  // namespace
+}  // namespace quail::parity
