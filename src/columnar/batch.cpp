@@ -42,11 +42,20 @@ double ReadFloat(const void* buffer, std::int64_t index) {
   return value;
 }
 
-[[noreturn]] void ThrowOutOfRange(const ArrowSchema& schema, std::size_t column) {
+const char* NameOf(const ArrowSchema& schema, std::size_t column) {
   const char* name = schema.children[column]->name;
-  throw Error(ErrorCode::kQuery,
-              fmt::format("column '{}': the number does not fit into 64 bits",
-                          name == nullptr ? "" : name));
+  return name == nullptr ? "" : name;
+}
+
+[[noreturn]] void ThrowOutOfRange(const ArrowSchema& schema, std::size_t column) {
+  throw Error(ErrorCode::kQuery, fmt::format("column '{}': the number does not fit into 64 bits",
+                                             NameOf(schema, column)));
+}
+
+[[noreturn]] void ThrowUnreadable(const ArrowSchema& schema, std::size_t column) {
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("column '{}': values of the Arrow type '{}' cannot be read yet",
+                          NameOf(schema, column), schema.children[column]->format));
 }
 
 }  // namespace
@@ -92,6 +101,7 @@ std::int64_t Batch::Place(std::size_t column, std::size_t row) const {
   QUAIL_CHECK_LT(column, columns_.size());
   QUAIL_CHECK_LT(row, rows());
   const Column& source = columns_[column];
+  if (source.layout.kind == LayoutKind::kOther) ThrowUnreadable(*schema_, column);
   const std::int64_t struct_row = array_->offset + static_cast<std::int64_t>(row);
   if (!IsValid(*array_, struct_row) || source.layout.kind == LayoutKind::kNull) return kNullPlace;
   std::int64_t place = struct_row;

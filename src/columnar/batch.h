@@ -41,6 +41,8 @@ class Batch {
   std::size_t rows() const;
   std::size_t columns() const;
 
+  /// Throws Error{kUnsupported}, as do the other accessors, for a column whose Arrow layout is not known (unions, run
+  /// ends, list views).
   bool IsNull(std::size_t column, std::size_t row) const;
   /// REQUIRES: a utf8, large utf8, utf8 view or binary column (or a dictionary of one), not null.
   std::string_view Text(std::size_t column, std::size_t row) const;

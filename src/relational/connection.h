@@ -13,7 +13,8 @@
 
 namespace quail::relational {
 
-/// The rows of one statement, pulled batch by batch. Errors while running throw Error{kQuery} (position in the text
+/// The rows of one statement, pulled batch by batch. Read it to the end or destroy it before the connection's next
+/// Query: a new statement ends an open one, or is refused while it is open, depending on the engine's version. Errors while running throw Error{kQuery} (position in the text
 /// that was given to Query, where the engine tells one) or Error{kInterrupted}.
 class ResultStream {
  public:
@@ -84,14 +85,18 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  /// Runs one statement. Throws Error{kQuery | kSyntax | kBind | kIo}: the engine's own message, its position (a byte
-  /// offset into `sql`) kept.
+  /// Runs one statement; a statement without rows is complete when this returns. Throws Error{kSyntax | kBind | kIo |
+  /// kOutOfMemory | kInterrupted | kQuery}: the engine's own message with its place in `sql`, or the very error that one
+  /// of our functions threw. Of several statements in one text all run, and the last one's rows come back.
   virtual std::unique_ptr<ResultStream> Query(std::string_view sql) = 0;
+  /// Registering a function again (same name and parameters) replaces it.
   virtual void Register(ScalarFunction function) = 0;
   virtual void Register(TableFunction function) = 0;
-  /// Makes a table of an Arrow stream's rows (copied; the stream is consumed and released).
+  /// Makes a temporary table of an Arrow stream's rows, in place of an earlier one of that name, which stays when this
+  /// fails (copied; the stream is consumed and released). Throws Error{kCorrupt} for Arrow data that contradicts itself
+  /// or holds text that is not UTF-8, Error{kUnsupported} for a type without import, Error{kIo} from the stream.
   virtual void Register(std::string_view table, ArrowArrayStream* stream) = 0;
-  /// Any thread: the running Query or Next throws Error{kInterrupted} soon.
+  /// Any thread, without effect while nothing runs: the running Query or Next throws Error{kInterrupted} soon.
   virtual void Interrupt() noexcept = 0;
 
   virtual std::string engine_version() const = 0;  ///< "v1.5.5"
@@ -108,7 +113,7 @@ std::vector<std::vector<std::optional<std::string>>> QueryText(Connection& conne
 
 /// Where libduckdb may be: an explicit path only, if given, else the usual places (see OpenDuckDb).
 struct DuckDbOptions {
-  std::string library_path;   ///< empty: search
+  std::string library_path;   ///< empty: search, or the one that this process uses already
   std::string database;       ///< a DuckDB file; empty: in memory
   unsigned threads = 0;       ///< 0: the engine's default
 };

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <fstream>
 #include <map>
 #include <utility>
 
@@ -18,15 +20,26 @@ namespace {
 
 using Config = DuckDbHandle<duckdb_config>;
 
-/// "db: .." of DuckDB's error text, with both versions where the file is too new for this DuckDB.
+/// The version of DuckDB that wrote a database file, as its header names it (behind checksum, magic bytes, storage
+/// version and flags); "another version" where it cannot be read.
+std::string WriterOf(const std::string& database) {
+  constexpr std::streamoff kOffset = 8 + 4 + 8 + 4 * 8;
+  std::array<char, 33> name{};
+  std::ifstream file(database, std::ios::binary);
+  file.seekg(kOffset);
+  file.read(name.data(), name.size() - 1);
+  return file && name[0] == 'v' ? name.data() : "another version";
+}
+
 Error OpenError(const DuckDbApi& api, const std::string& database, std::string_view message) {
   const Error error = ToError(message, "");
   const std::string_view what = error.what();
   if (what.find("database file with version number") != what.npos) {
     return Error(ErrorCode::kCorrupt,
-                 fmt::format("cannot open '{}': it was written by another version of DuckDB, and "
-                             "this DuckDB {} cannot read it: {}",
-                             database, api.library_version(), what));
+                 fmt::format("cannot open '{}': it was written by DuckDB {}, which this DuckDB {} "
+                             "cannot read ({})",
+                             database, WriterOf(database), api.library_version(),
+                             what.substr(0, what.find('\n'))));
   }
   const bool not_a_database = what.find("not a valid DuckDB database") != what.npos ||
                               what.find("checksum") != what.npos;

@@ -1,6 +1,5 @@
 #include "relational/duckdb_error.h"
 
-#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,11 +10,10 @@
 namespace quail::relational {
 namespace {
 
-/// DuckDB's exception type and message, the position in bytes.
 struct Report {
-  std::string type;
+  std::string type;  ///< DuckDB's exception type, "Binder" ..
   std::string message;
-  std::optional<std::size_t> offset;
+  std::optional<TextPosition> position;
 };
 
 ErrorCode CodeOf(std::string_view type) {
@@ -52,21 +50,26 @@ std::string TextOf(const nlohmann::json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::optional<std::size_t> OffsetOf(const nlohmann::json& json) {
-  const std::string digits = TextOf(json, "position");
+/// Offset of the character `index`; the text's end where it has fewer.
+std::size_t OffsetOfCharacter(std::string_view text, std::size_t index) {
   std::size_t offset = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), offset);
-  if (digits.empty() || parsed.ec != std::errc()) return std::nullopt;
+  const auto is_tail = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
+  };
+  for (; index > 0 && offset < text.size(); --index) {
+    ++offset;
+    while (offset < text.size() && is_tail(offset)) ++offset;
+  }
   return offset;
 }
 
-Report ReadReport(std::string_view text) {
+Report ReadReport(std::string_view text, std::string_view sql) {
   Report report = SplitType(text);
   const std::string_view body = report.message;
   if (body.starts_with('{')) {
     const auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_object() && json.contains("exception_message")) {
-      return {TextOf(json, "exception_type"), TextOf(json, "exception_message"), OffsetOf(json)};
+      return {TextOf(json, "exception_type"), TextOf(json, "exception_message"), ReportedPosition(json, sql)};
     }
   }
   const std::size_t quote = report.message.find("\n\nLINE ");
@@ -76,15 +79,24 @@ Report ReadReport(std::string_view text) {
 
 }  // namespace
 
+std::optional<TextPosition> ReportedPosition(const nlohmann::json& report, std::string_view sql) {
+  const std::string digits = TextOf(report, "position");
+  std::size_t offset = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), offset);
+  if (digits.empty() || parsed.ec != std::errc()) return std::nullopt;
+  // DuckDB 2.0, which counts bytes everywhere, adds the length of the place in "location".
+  const bool counts_characters =
+      TextOf(report, "error_subtype") == "SYNTAX_ERROR" && !report.contains("location");
+  if (counts_characters) offset = OffsetOfCharacter(sql, offset);
+  if (offset > sql.size()) return std::nullopt;
+  return base::Locate(sql, offset);
+}
+
 Error ToError(std::string_view duckdb_message, std::string_view sql) {
-  Report report = ReadReport(duckdb_message);
+  Report report = ReadReport(duckdb_message, sql);
   const ErrorCode code = CodeOf(report.type);
   if (code == ErrorCode::kInterrupted) report.message = "interrupted";
-  std::optional<TextPosition> position;
-  if (report.offset && *report.offset <= sql.size()) {
-    position = base::Locate(sql, *report.offset);
-  }
-  return Error(code, report.message, position);
+  return Error(code, report.message, report.position);
 }
 
 }  // namespace quail::relational

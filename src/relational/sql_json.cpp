@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/text_position.h"
 #include "quail/error.h"
+#include "relational/duckdb_error.h"
 #include "relational/quote.h"
 
 namespace quail::relational {
@@ -26,16 +26,9 @@ void RefuseNul(std::string_view sql) {
 
 /// {"error":true,"error_type":"parser","error_message":..,"position":"14"}
 [[noreturn]] void ThrowReported(const nlohmann::json& report, std::string_view sql) {
-  const std::string digits = TextOf(report, "position");
-  std::optional<TextPosition> position;
-  std::size_t offset = 0;
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), offset);
-  if (!digits.empty() && parsed.ec == std::errc() && offset <= sql.size()) {
-    position = base::Locate(sql, offset);
-  }
   const bool not_select = TextOf(report, "error_type") == "not implemented";
   throw Error(not_select ? ErrorCode::kUnsupported : ErrorCode::kSyntax,
-              TextOf(report, "error_message"), position);
+              TextOf(report, "error_message"), ReportedPosition(report, sql));
 }
 
 /// The one cell of a query's result.

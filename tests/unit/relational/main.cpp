@@ -25,13 +25,17 @@ std::unique_ptr<Connection> Open(const std::string& database, unsigned threads) 
 /// One run tests one library: two DuckDBs in one process would share C++ symbols.
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  constexpr std::string_view kOption = "--duckdb=";
+  using namespace quail::relational;
+  constexpr std::string_view kLibraryOption = "--duckdb=";
+  constexpr std::string_view kWriteOption = "--write-database=";
+  std::string written;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (argument.starts_with(kOption)) {
-      quail::relational::Library() = std::string(argument.substr(kOption.size()));
-    }
+    const std::string argument = argv[i];
+    if (argument.starts_with(kLibraryOption)) Library() = argument.substr(kLibraryOption.size());
+    if (argument.starts_with(kWriteOption)) written = argument.substr(kWriteOption.size());
   }
-  if (!std::filesystem::exists(quail::relational::Library())) quail::relational::Library() = "";
-  return RUN_ALL_TESTS();
+  if (!std::filesystem::exists(Library())) Library() = "";
+  if (written.empty()) return RUN_ALL_TESTS();
+  QueryText(*Open(written), "CREATE TABLE t AS SELECT 42 AS a");
+  return 0;
 }

@@ -132,7 +132,7 @@ TEST_F(ScalarFunctionTest, ReadsListsThatDuckDbComputed) {
   Rows("CREATE TABLE t AS SELECT range::INTEGER AS id, [range::INTEGER, 1, 2] AS l FROM range(3000)");
   for (const std::string_view list :
        {"l[2:3]", "list_reverse(l)", "list_sort(l)", "[x + 0 FOR x IN l]", "l || [1]::INTEGER[]",
-        "CASE WHEN id % 2 = 0 THEN l ELSE [id, id]::INTEGER[] END", "list_filter(l, x -> x > 1)",
+        "CASE WHEN id % 2 = 0 THEN l ELSE [id, id]::INTEGER[] END", "list_filter(l, lambda x: x > 1)",
         "list_distinct(l)", "flatten([l, l])", "COALESCE(NULLIF(l, [4, 1, 2]), [9])", "[id, 5]"}) {
     SCOPED_TRACE(list);
     const auto ours = Rows("SELECT total(" + std::string(list) + ") FROM t ORDER BY id");
