@@ -10,8 +10,8 @@
 #include "base/cancel.h"
 #include "base/strong_id.h"
 
-/// The waist between execution and inference: a tree of token segments with content identity, asks at its leaves. It
-/// knows no SQL and no rows.
+/// The waist between execution and inference: a tree of token segments with content identity, asks
+/// at its leaves. It knows no SQL and no rows.
 namespace quail::infer {
 
 class Backend;
@@ -20,7 +20,8 @@ class Model;
 using base::TokenId;
 /// An interned run of tokens.
 using SegmentId = base::StrongId<struct SegmentIdTag, std::uint32_t>;
-/// A segment after a parent node. Its path is all tokens from the root; its KV depends on the path alone.
+/// A segment after a parent node. Its path is all tokens from the root; its KV depends on the path
+/// alone.
 using NodeId = base::StrongId<struct NodeIdTag, std::uint32_t>;
 /// A stream of asks under one node.
 using SourceId = base::StrongId<struct SourceIdTag, std::uint32_t>;
@@ -30,17 +31,18 @@ using GroupId = base::StrongId<struct GroupIdTag, std::uint32_t>;
 /// What is read at an ask.
 enum class ReadoutKind : std::uint8_t {
   kTrueFalseMargin,  ///< best TRUE logit minus best FALSE logit after the leaf's last token
-  kLogProbability,   ///< summed log-probability of the leaf's tokens but the first, which is context
+  kLogProbability,  ///< summed log-probability of the leaf's tokens but the first, which is context
 };
 
-/// A leaf as its source gives it. `tokens` stay valid until the ask's answer has been returned by Next, or its source
-/// has been withdrawn. REQUIRES: at least one token.
+/// A leaf as its source gives it. `tokens` stay valid until the ask's answer has been returned by
+/// Next, or its source has been withdrawn. REQUIRES: at least one token.
 struct Leaf {
   std::uint64_t index = 0;  ///< chosen by the source; comes back in the answer
   std::span<const TokenId> tokens;
 };
 
-/// Pulled by the forest when there is room: the many asks under one node, never interned, two bits each.
+/// Pulled by the forest when there is room: the many asks under one node, never interned, two bits
+/// each.
 class ChildSource {
  public:
   virtual ~ChildSource() = default;
@@ -53,7 +55,8 @@ class ChildSource {
 enum class AnswerState : std::uint8_t {
   kValue,      ///< `value` holds the margin or log-probability
   kNonFinite,  ///< the logits were not finite
-  kTooLong,    ///< the path exceeds the model's context or the KV arena; `path_tokens` says how long it is
+  kTooLong,  ///< the path exceeds the model's context or the KV arena; `path_tokens` says how long
+             ///< it is
 };
 
 struct Answer {
@@ -64,8 +67,8 @@ struct Answer {
   AnswerState state = AnswerState::kValue;
 };
 
-/// Sources of a group are asked until `enough` of their answers were TRUE (margin > 0), in waves of about
-/// enough / selectivity asks; the rest is dropped unasked, `GroupState` says how many.
+/// Sources of a group are asked until `enough` of their answers were TRUE (margin > 0), in waves of
+/// about enough / selectivity asks; the rest is dropped unasked, `GroupState` says how many.
 struct StopRule {
   std::uint64_t enough = 1;
   double selectivity = 0.2;
@@ -73,15 +76,16 @@ struct StopRule {
 struct GroupState {
   std::uint64_t answered = 0;
   std::uint64_t yes = 0;
-  std::uint64_t dropped = 0;  ///< upper bound of leaves that were never asked, once the group has stopped
+  std::uint64_t dropped =
+      0;  ///< upper bound of leaves that were never asked, once the group has stopped
   bool stopped = false;
 };
 
 struct SourceOptions {
   ReadoutKind readout = ReadoutKind::kTrueFalseMargin;
-  std::int32_t priority = 0;       ///< higher first, among what could run next
-  std::optional<GroupId> group;
-  std::uint16_t step = 0;          ///< whose counters it adds to
+  std::int32_t priority = 0;  ///< higher first, among what could run next
+  std::optional<GroupId> group = std::nullopt;
+  std::uint16_t step = 0;  ///< whose counters it adds to
 };
 
 /// When children's segments that begin alike are split so that the common tokens are computed once.
@@ -92,9 +96,9 @@ enum class RadixMode : std::uint8_t {
 };
 
 struct ForestConfig {
-  std::int64_t kv_tokens = 0;      ///< capacity of the KV arena, in positions
-  std::int32_t chunk_tokens = 0;   ///< most fresh tokens a forward pass
-  std::int32_t context_tokens = 0; ///< longest path
+  std::int64_t kv_tokens = 0;       ///< capacity of the KV arena, in positions
+  std::int32_t chunk_tokens = 0;    ///< most fresh tokens a forward pass
+  std::int32_t context_tokens = 0;  ///< longest path
   RadixMode radix = RadixMode::kWherePays;
   /// Rows of the answer head: the first `true_rows` belong to TRUE, the others to FALSE.
   std::int32_t true_rows = 0;
@@ -107,23 +111,26 @@ struct ForestCounters {
     std::uint64_t asks = 0;
     std::uint64_t requested_tokens = 0;  ///< full path lengths of all asks
     std::uint64_t fresh_tokens = 0;      ///< positions run through the model for this step's asks
-    std::uint64_t recomputed_tokens = 0; ///< of these, positions that had been computed before and evicted
+    std::uint64_t recomputed_tokens =
+        0;  ///< of these, positions that had been computed before and evicted
   };
   std::vector<Step> steps;
-  std::uint64_t minimum_tokens = 0;      ///< each distinct path of what was asked once, unlimited KV
+  std::uint64_t minimum_tokens = 0;  ///< each distinct path of what was asked once, unlimited KV
   std::uint64_t chunks = 0;
-  std::vector<std::int32_t> chunk_sizes; ///< fresh tokens a chunk, in order
-  std::uint64_t evictions = 0;           ///< nodes whose KV was dropped while still wanted
-  std::int64_t kv_peak_tokens = 0;
-  std::uint64_t attention_pairs = 0;     ///< query-key pairs of one head, summed over all rows
-  double model_seconds = 0;              ///< wall time in forward passes
+  std::vector<std::int32_t> chunk_sizes;  ///< fresh tokens a chunk, in order
+  std::uint64_t evictions = 0;            ///< nodes whose KV was dropped while still wanted
+  std::int64_t kv_peak_tokens = 0;        ///< most KV held at a time by nodes that were wanted
+  std::int64_t kv_held_tokens = 0;        ///< KV held by such nodes after the last Next
+  std::uint64_t attention_pairs = 0;      ///< query-key pairs of one head, summed over all rows
+  double model_seconds = 0;               ///< wall time in forward passes
 };
 
-/// Plans, packs and runs asks over a model with KV computed once a path. One thread. The tokens of segments must stay
-/// valid as long as the forest (they live in the text store).
+/// Plans, packs and runs asks over a model with KV computed once a path. One thread. The tokens of
+/// segments must stay valid as long as the forest (they live in the text store).
 class PromptForest {
  public:
-  /// `model` and `backend` outlive the forest; ReserveKv has been done with at least `config.kv_tokens`.
+  /// `model` and `backend` outlive the forest; ReserveKv has been done with at least
+  /// `config.kv_tokens`.
   static std::unique_ptr<PromptForest> Create(const Model& model, Backend& backend,
                                               const ForestConfig& config);
   virtual ~PromptForest() = default;
@@ -131,23 +138,25 @@ class PromptForest {
   /// The same tokens are the same segment.
   virtual SegmentId Segment(std::span<const TokenId> tokens) = 0;
   virtual NodeId root() const = 0;
-  /// The node of `segment` after `parent`: the same path is the same node. An empty segment is the parent itself.
+  /// The node of `segment` after `parent`: the same path is the same node. An empty segment is the
+  /// parent itself.
   virtual NodeId Child(NodeId parent, SegmentId segment) = 0;
   virtual SourceId Add(NodeId parent, std::unique_ptr<ChildSource> source,
                        const SourceOptions& options) = 0;
   virtual GroupId AddGroup(const StopRule& rule) = 0;
   virtual GroupState group(GroupId group) const = 0;
 
-  /// The KV of `node` may be wanted after its present asks, with probability `p`; 0 takes it back. The forest keeps
-  /// what is worth its room.
+  /// The KV of `node` may be wanted after its present asks, with probability `p`; 0 takes it back.
+  /// The forest keeps what is worth its room.
   virtual void Expect(NodeId node, double p) = 0;
   /// Nothing below `node` is asked any more; answers on their way may still come.
   virtual void Withdraw(NodeId node) = 0;
   virtual void Withdraw(SourceId source) = 0;
 
-  /// Runs until answers are there and appends them; false when no ask is left. While one chunk computes the next is
-  /// packed, so asks added after this call join the chunk after that. When `cancel` gets set: Error{kInterrupted} in
-  /// under a second, all work dropped, all KV returned; answers delivered before stay valid.
+  /// Runs until answers are there and appends them; false when no ask is left. While one chunk
+  /// computes the next is packed, so asks added after this call join the chunk after that. When
+  /// `cancel` gets set: Error{kInterrupted} in under a second, all work dropped, all KV returned;
+  /// answers delivered before stay valid.
   virtual bool Next(std::vector<Answer>& answers, const base::CancelFlag* cancel) = 0;
   /// Upper bound of the asks still to be answered.
   virtual std::uint64_t pending() const = 0;

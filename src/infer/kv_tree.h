@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/strong_id.h"
+#include "infer/kv_arena.h"
+
+namespace quail::infer {
+
+using base::TokenId;
+/// Index of a KvNode.
+using KvId = std::uint32_t;
+constexpr KvId kNoKv = 0xffffffffU;
+constexpr std::uint32_t kNoSource = 0xffffffffU;
+
+/// Ready children of one priority, each list in the order of service.
+struct ReadyBucket {
+  std::int32_t priority = 0;
+  KvId started_first = kNoKv,
+       started_last = kNoKv;  ///< some of their path is computed: they go first
+  KvId fresh_first = kNoKv, fresh_last = kNoKv;
+};
+
+/// A run of tokens after a parent: the unit in which KV is computed, stored and dropped. The
+/// leading `stored` positions are in the arena (or are written by a chunk that has begun),
+/// `fresh_rows` more are rows of the chunk being packed.
+struct KvNode {
+  const TokenId* tokens = nullptr;
+  std::uint32_t begin = 0;  ///< position of the first token in the path
+  std::uint32_t length = 0;
+  KvId parent = kNoKv;
+
+  // Who wants it.
+  std::uint32_t demand = 0;  ///< sources, at or below it, that still have leaves to pack
+  float chance = 0;          ///< probability that it is wanted again without demand
+
+  // Where its KV is.
+  std::uint32_t stored = 0;
+  std::uint32_t computed_ever = 0;  ///< leading positions that were computed at some time
+  std::uint32_t stored_children = 0;
+  std::vector<KvExtent> extents;
+  std::uint32_t fresh_rows = 0;
+  std::int32_t fresh_first_row = 0;
+  bool listed_fresh = false;  ///< in the packed chunk's list of fresh nodes
+  bool pinned = false;        ///< read by the packed chunk: its slots stay
+
+  // Its entry in the eviction order (KvCache).
+  bool evictable = false;
+  bool counted_held = false;
+  std::uint8_t want_class = 0;
+  float want_value = 0;
+  std::int64_t want_stamp = 0;
+
+  // Its place among its siblings (ReadyOrder).
+  bool ready = false;
+  bool ready_started = false;
+  std::int32_t ready_priority = 0;
+  KvId ready_previous = kNoKv, ready_next = kNoKv;
+  std::uint32_t first_source = kNoSource, last_source = kNoSource;
+  std::vector<ReadyBucket> ready_children;  ///< by falling priority
+
+  std::uint32_t end() const { return begin + length; }
+  std::uint32_t available() const { return stored + fresh_rows; }
+  bool started() const { return available() > 0; }
+};
+
+/// The tree of KvNodes. Node 0 is the root, which has no tokens.
+class KvTree {
+ public:
+  KvTree();
+
+  KvNode& operator[](KvId id) { return nodes_[id]; }
+  const KvNode& operator[](KvId id) const { return nodes_[id]; }
+  std::size_t size() const { return nodes_.size(); }
+
+  KvId Add(KvId parent, std::span<const TokenId> tokens);
+  /// Frees the id of a node without children, KV or place in any order.
+  void Remove(KvId id);
+  /// Cuts the node after `length` tokens: a node is put above it that has them, and their KV and
+  /// fresh rows; `id` keeps the rest, and its end. The caller takes both out of all orders before.
+  /// REQUIRES: 0 < length < node's length.
+  KvId Split(KvId id, std::uint32_t length);
+  /// The node, `id` or above, that holds the token at position `depth` - 1. REQUIRES: 0 < depth <=
+  /// end of `id`.
+  KvId Locate(KvId id, std::uint32_t depth) const;
+  /// The nodes from below the root to `id`.
+  void Path(KvId id, std::vector<KvId>& path) const;
+
+ private:
+  std::vector<KvNode> nodes_;
+  std::vector<KvId> unused_;
+};
+
+}  // namespace quail::infer

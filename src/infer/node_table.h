@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/hash128.h"
+#include "infer/kv_cache.h"
+#include "infer/kv_tree.h"
+#include "infer/path_trie.h"
+#include "infer/prompt_forest.h"
+#include "infer/ready_order.h"
+
+namespace quail::infer {
+
+/// A path that the caller has named: a NodeId.
+struct NamedNode {
+  PathTrie::Position position = PathTrie::kRoot;
+  KvId kv = 0;
+  std::uint32_t parent = PathTrie::kNone;
+  std::uint32_t first_child = PathTrie::kNone;
+  std::uint32_t next_sibling = PathTrie::kNone;
+  std::uint32_t first_source = kNoSource;
+};
+
+/// What another key span costs a run, in tokens of compute, for every started 64 rows: a key tile
+/// that is half empty. At Qwen3-4B a tile of 64 rows x 32 idle keys is 1.2 GFLOP in bf16, a token's
+/// products 7.2 GFLOP in fp8 at twice the rate: 0.34. Rounded up to 1 because a run also costs the
+/// host a descriptor.
+constexpr std::uint32_t kSpanRows = 64;
+constexpr std::uint64_t kSpanTokens = 1;
+constexpr std::uint64_t SpanCost(std::uint64_t rows) {
+  return (rows + kSpanRows - 1) / kSpanRows * kSpanTokens;
+}
+
+/// Segments and named nodes by content, and where the KV of each lies in the tree (radix sharing).
+class NodeTable {
+ public:
+  NodeTable(PathTrie& trie, KvTree& tree, KvCache& cache, ReadyOrder& order, RadixMode radix);
+
+  NamedNode& operator[](std::uint32_t node) { return nodes_[node]; }
+  const NamedNode& operator[](std::uint32_t node) const { return nodes_[node]; }
+  std::size_t size() const { return nodes_.size(); }
+
+  SegmentId Intern(std::span<const TokenId> tokens);
+  std::uint32_t Child(std::uint32_t parent, SegmentId segment);
+  /// The KV node that ends with `tokens` after `node`; the tokens are copied.
+  KvId AttachLeaf(std::uint32_t node, std::span<const TokenId> tokens);
+
+ private:
+  struct SegmentTokens {
+    base::Hash128 hash;
+    std::span<const TokenId> tokens;
+    std::uint32_t same_key = FlatIndex::kNone;  ///< next segment with the same low half of the hash
+  };
+
+  std::uint32_t InternTokens(std::span<const TokenId> tokens, bool copy);
+  KvId Attach(const NamedNode& from, const PathTrie::Found& found, std::span<const TokenId> tokens);
+  /// Whether to compute the first `known` tokens with others', where `holder` is cut if it goes on
+  /// beyond `depth`.
+  bool Pays(std::uint32_t known, std::uint32_t rest, KvId holder, std::uint32_t depth) const;
+
+  PathTrie& trie_;
+  KvTree& tree_;
+  KvCache& cache_;
+  ReadyOrder& order_;
+  RadixMode radix_;
+  std::vector<NamedNode> nodes_;
+  std::vector<SegmentTokens> segments_;
+  FlatIndex segment_of_hash_;
+  std::vector<std::unique_ptr<TokenId[]>> copies_;
+};
+
+}  // namespace quail::infer

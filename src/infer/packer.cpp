@@ -1,0 +1,409 @@
+#include "infer/packer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace quail::infer {
+namespace {
+
+/// Whether `leaves` leaves compute their common `tokens` once, in a run of their own that the
+/// others see as a span.
+bool HeadPays(std::uint64_t tokens, std::uint64_t leaves) {
+  return tokens * (leaves - 1) > kSpanTokens * (leaves + 1);
+}
+
+}  // namespace
+
+Packer::Packer(ForestParts& parts, Scheduler& scheduler, ForestCounters& counters)
+    : parts_(parts), scheduler_(scheduler), counters_(counters) {}
+
+void Packer::Fill() {
+  while (!full_) {
+    if (room() == 0) {
+      full_ = true;
+      return;
+    }
+    const std::uint32_t slot = scheduler_.Next(room());
+    if (slot == kNoSource) return;
+    PackSource(slot);
+  }
+}
+
+void Packer::PackSource(std::uint32_t slot) {
+  const Source& source = parts_.sources[slot];
+  if (source.step >= counters_.steps.size()) counters_.steps.resize(source.step + 1U);
+  if (source.target == kNoKv && source.window_next < source.window_short) {
+    parts_.tree.Path(source.kv, path_);
+    if (!Admit(source)) return;
+    if (!PackLeaves(slot, {source.window_next, source.window_short, 0, 0})) {
+      // A leaf that does not fit ends the chunk, or is cut where more than a tenth would stay
+      // empty.
+      if (room() * 10 > parts_.config.chunk_tokens) {
+        PackTarget(slot);
+      } else {
+        full_ = true;
+      }
+    }
+  } else {
+    PackTarget(slot);
+  }
+  scheduler_.Settle(slot);
+}
+
+bool Packer::FitsArena() {
+  std::int64_t missing = 0;
+  std::int64_t pins = 0;
+  for (const KvId id : path_) {
+    const KvNode& node = parts_.tree[id];
+    missing += node.length - node.available();
+    if (!node.pinned) pins += node.stored;
+  }
+  const KvCache& cache = parts_.cache;
+  return cache.pinned_slots() + cache.fresh_wanted() + pins +
+             std::min<std::int64_t>(missing, room()) <=
+         cache.slots();
+}
+
+bool Packer::Admit(const Source& source) {
+  spans_.clear();
+  span_tokens_ = 0;
+  written_first_ = -1;
+  // A chunk's own needs may exceed the arena; a single path never does (Scheduler::Receive).
+  if (!empty() && !FitsArena()) {
+    full_ = true;
+    return false;
+  }
+  for (const KvId id : path_) parts_.cache.Pin(id);
+  for (const KvId id : path_) {
+    AppendStored(parts_.tree[id]);
+    const KvNode& node = parts_.tree[id];
+    if (node.fresh_rows > 0) {
+      AppendSpan({node.fresh_first_row, static_cast<std::int32_t>(node.fresh_rows),
+                  KeySpan::Place::kChunk});
+    }
+    const std::uint32_t missing = node.length - node.available();
+    if (missing == 0) continue;
+    const std::uint32_t piece = std::min(missing, static_cast<std::uint32_t>(room()));
+    full_ = piece < missing || node.fresh_rows > 0;
+    if (piece == 0 || node.fresh_rows > 0) return false;
+    const std::uint32_t offset = node.available();
+    const std::int32_t row = Emit({node.tokens + offset, piece}, source);
+    KvNode& changed = parts_.tree[id];
+    const std::uint32_t again =
+        std::min(piece, changed.computed_ever - std::min(changed.computed_ever, offset));
+    counters_.steps[source.step].recomputed_tokens += again;
+    changed.computed_ever = std::max(changed.computed_ever, offset + piece);
+    parts_.cache.AddFresh(id, piece, row);
+    parts_.order.Refresh(id);
+    AppendSpan({row, static_cast<std::int32_t>(piece), KeySpan::Place::kChunk});
+    if (full_) return false;
+  }
+  return true;
+}
+
+void Packer::AppendSpan(const KeySpan& span) {
+  written_first_ = -1;
+  span_tokens_ += static_cast<std::uint32_t>(span.length);
+  if (!spans_.empty() && spans_.back().place == span.place &&
+      spans_.back().first + spans_.back().length == span.first) {
+    spans_.back().length += span.length;
+  } else {
+    spans_.push_back(span);
+  }
+}
+
+void Packer::AppendStored(const KvNode& node) {
+  for (const KvExtent& extent : node.extents) {
+    AppendSpan({extent.first, static_cast<std::int32_t>(extent.length), KeySpan::Place::kArena});
+  }
+}
+
+bool Packer::ContinuesLastRun() const {
+  if (batch_.runs.empty() || spans_.empty()) return false;
+  const Run& run = batch_.runs.back();
+  const KeySpan& last = spans_.back();
+  if (last.place != KeySpan::Place::kChunk || last.first > run.first_row ||
+      last.first + last.length != batch_.rows()) {
+    return false;
+  }
+  const bool more = last.first < run.first_row;
+  const std::size_t before = spans_.size() - (more ? 0 : 1);
+  if (before != static_cast<std::size_t>(run.span_count)) return false;
+  for (std::size_t i = 0; i < before; ++i) {
+    const KeySpan& theirs = batch_.spans[static_cast<std::size_t>(run.first_span) + i];
+    const KeySpan& ours = spans_[i];
+    const bool cut = more && i + 1 == before;
+    const auto length = cut ? static_cast<std::int32_t>(run.first_row - ours.first) : ours.length;
+    if (theirs.place != ours.place || theirs.first != ours.first || theirs.length != length) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::int32_t Packer::Emit(std::span<const TokenId> tokens, const Source& source) {
+  const std::int32_t first = batch_.rows();
+  const auto count = static_cast<std::int32_t>(tokens.size());
+  QUAIL_DCHECK(count > 0 && count <= room());
+  if (ContinuesLastRun()) {
+    batch_.runs.back().rows += count;
+  } else {
+    if (written_first_ < 0) {
+      written_first_ = static_cast<std::int32_t>(batch_.spans.size());
+      batch_.spans.insert(batch_.spans.end(), spans_.begin(), spans_.end());
+    }
+    batch_.runs.push_back({first, count, written_first_, static_cast<std::int32_t>(spans_.size())});
+  }
+  for (std::int32_t i = 0; i < count; ++i) {
+    batch_.tokens.push_back(tokens[static_cast<std::size_t>(i)].value());
+    batch_.positions.push_back(static_cast<std::int32_t>(span_tokens_) + i);
+  }
+  batch_.kv_slots.resize(batch_.tokens.size(), -1);
+  counters_.steps[source.step].fresh_tokens += tokens.size();
+  counters_.attention_pairs +=
+      tokens.size() * span_tokens_ + tokens.size() * (tokens.size() + 1) / 2;
+  return first;
+}
+
+bool Packer::PackLeaves(std::uint32_t slot, const Range& range) {
+  const bool share = parts_.config.radix != RadixMode::kNever;
+  for (std::uint32_t i = range.lo; i < range.hi;) {
+    const std::vector<Leaf>& window = parts_.sources[slot].window;
+    const std::span<const TokenId> tokens = window[i].tokens;
+    std::uint32_t next = i + 1;
+    while (share && tokens.size() > range.depth && next < range.hi &&
+           window[next].tokens.size() > range.depth &&
+           window[next].tokens[range.depth] == tokens[range.depth]) {
+      ++next;
+    }
+    bool packed = false;
+    if (next == i + 1) {
+      packed = PackLeaf(slot, range.base);
+    } else {
+      const std::uint32_t common =
+          range.depth +
+          CommonPrefix(tokens.subspan(range.depth), window[next - 1].tokens.subspan(range.depth));
+      const Range group{i, next, range.base, common};
+      packed = HeadPays(common - range.base, next - i) ? PackHead(slot, group, common)
+                                                       : PackLeaves(slot, group);
+    }
+    if (!packed) return false;
+    i = next;
+  }
+  return true;
+}
+
+bool Packer::PackHead(std::uint32_t slot, const Range& group, std::uint32_t common) {
+  const Source& source = parts_.sources[slot];
+  const std::span<const TokenId> tokens = source.window[group.lo].tokens;
+  if (static_cast<std::int64_t>(tokens.size()) - group.base > room()) return false;
+  const std::size_t saved_spans = spans_.size();
+  const KeySpan saved_last = spans_.empty() ? KeySpan{} : spans_.back();
+  const std::uint32_t saved_tokens = span_tokens_;
+  const std::size_t saved_rows = score_rows_.size();
+  const std::uint32_t head = common - group.base;
+  const std::int32_t row = Emit(tokens.subspan(group.base, head), source);
+  const std::int32_t saved_written = written_first_;
+  AppendSpan({row, static_cast<std::int32_t>(head), KeySpan::Place::kChunk});
+  score_rows_.resize(saved_rows + head);
+  std::iota(score_rows_.end() - head, score_rows_.end(), row);
+
+  const bool packed = PackLeaves(slot, {group.lo, group.hi, common, common});
+
+  spans_.resize(saved_spans);
+  if (!spans_.empty()) spans_.back() = saved_last;
+  span_tokens_ = saved_tokens;
+  written_first_ = saved_written;
+  score_rows_.resize(saved_rows);
+  return packed;
+}
+
+bool Packer::PackLeaf(std::uint32_t slot, std::uint32_t base) {
+  const Source& source = parts_.sources[slot];
+  const std::span<const TokenId> tokens = source.window[source.window_next].tokens;
+  const auto rest = static_cast<std::int32_t>(tokens.size()) - static_cast<std::int32_t>(base);
+  if (rest > room()) return false;
+  // A leaf that is a head ends at the head's last row.
+  const std::int32_t first =
+      rest > 0 ? Emit(tokens.subspan(base), source)
+               : static_cast<std::int32_t>(spans_.back().first) + spans_.back().length;
+  if (source.readout == ReadoutKind::kLogProbability) {
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
+      const std::int32_t row =
+          i < base ? score_rows_[i] : first + static_cast<std::int32_t>(i - base);
+      chunk_.scores.push_back(
+          {{row, tokens[i + 1].value()}, static_cast<std::uint32_t>(chunk_.asks.size()), 0});
+    }
+  }
+  AddAsk(slot, first + rest - 1);
+  return true;
+}
+
+void Packer::AddAsk(std::uint32_t slot, std::int32_t last_row) {
+  const Source& source = parts_.sources[slot];
+  const Leaf& leaf = source.window[source.window_next];
+  const NamedNode& named = parts_.nodes[source.node];
+  const auto path_tokens =
+      parts_.trie.depth(named.position) + static_cast<std::uint32_t>(leaf.tokens.size());
+  ForestCounters::Step& step = counters_.steps[source.step];
+  ++step.asks;
+  step.requested_tokens += path_tokens;
+  const PathTrie::Position end =
+      parts_.trie.Insert(named.position, leaf.tokens, PathTrie::Keep::kCopy).position;
+  counters_.minimum_tokens += parts_.trie.Count(end);
+  chunk_.asks.push_back({SourceId(source.id), leaf.index,
+                         source.target == kNoKv ? 0 : source.target_serial, path_tokens,
+                         source.group, last_row, source.readout});
+  scheduler_.LeafPacked(slot);
+}
+
+void Packer::PackTarget(std::uint32_t slot) {
+  const KvId target = scheduler_.Target(slot);
+  parts_.tree.Path(target, path_);
+  const bool complete = Admit(parts_.sources[slot]);
+  Source& source = parts_.sources[slot];
+  if (source.readout == ReadoutKind::kLogProbability) ScoreTarget(source);
+  if (!complete) return;
+  const KvNode& node = parts_.tree[target];
+  std::int32_t row = 0;
+  if (node.fresh_rows > 0) {
+    row = node.fresh_first_row + static_cast<std::int32_t>(node.fresh_rows) - 1;
+  } else {
+    // Its KV is there but the last hidden state is not: the last token runs again.
+    if (room() == 0) {
+      full_ = true;
+      return;
+    }
+    --span_tokens_;
+    written_first_ = -1;
+    if (--spans_.back().length == 0) spans_.pop_back();
+    row = Emit({node.tokens + node.length - 1, 1}, source);
+    ++counters_.steps[source.step].recomputed_tokens;
+  }
+  AddAsk(slot, row);
+  scheduler_.ReleaseTarget(slot);
+}
+
+void Packer::ScoreTarget(Source& source) {
+  const KvNode& node = parts_.tree[source.target];
+  for (std::uint32_t i = std::max(node.stored, source.target_scored); i < node.available(); ++i) {
+    if (i + 1 < node.length) {
+      const std::int32_t row = node.fresh_first_row + static_cast<std::int32_t>(i - node.stored);
+      chunk_.scores.push_back({{row, node.tokens[i + 1].value()}, 0, source.target_serial});
+    }
+    source.target_scored = i + 1;
+  }
+}
+
+void Packer::Place(KvId id) {
+  const KvNode& node = parts_.tree[id];
+  const std::uint32_t rows = node.fresh_rows;
+  std::int64_t skip = node.stored;
+  auto slot = batch_.kv_slots.begin() + node.fresh_first_row;
+  parts_.cache.StoreFresh(id);
+  std::uint32_t placed = 0;
+  for (const KvExtent& extent : parts_.tree[id].extents) {
+    const std::int64_t skipped = std::min(skip, extent.length);
+    skip -= skipped;
+    for (std::int64_t i = skipped; i < extent.length; ++i, ++placed) *slot++ = extent.first + i;
+  }
+  QUAIL_CHECK_EQ(placed, rows);
+}
+
+void Packer::PlaceWanted() {
+  KvCache& cache = parts_.cache;
+  for (const KvId id : cache.fresh()) {
+    const KvNode& node = parts_.tree[id];
+    const KvNode& parent = parts_.tree[node.parent];
+    if (node.demand == 0 || node.fresh_rows == 0 || parent.stored < parent.length) continue;
+    // Asks that came after the node was packed may want more than the arena holds: then it is
+    // computed again.
+    if (cache.slots() - cache.pinned_slots() < node.fresh_rows) continue;
+    QUAIL_CHECK(cache.Reserve(node.fresh_rows, {}));
+    Place(id);
+  }
+}
+
+void Packer::PlacePossible() {
+  candidates_.clear();
+  for (const KvId id : parts_.cache.fresh()) {
+    const KvNode& node = parts_.tree[id];
+    const bool keep = node.chance > 0 || parts_.config.radix == RadixMode::kAlways;
+    if (node.fresh_rows > 0 && keep) candidates_.push_back(id);
+  }
+  std::stable_sort(candidates_.begin(), candidates_.end(),
+                   [&](KvId a, KvId b) { return parts_.tree[a].chance > parts_.tree[b].chance; });
+  for (const KvId id : candidates_) PlacePath(id);
+}
+
+void Packer::PlacePath(KvId id) {
+  std::int64_t rows = 0;
+  path_.clear();
+  for (KvId at = id; at != 0; at = parts_.tree[at].parent) {
+    const KvNode& node = parts_.tree[at];
+    if (at != id && node.available() < node.length) return;
+    if (node.fresh_rows == 0) continue;
+    rows += node.fresh_rows;
+    path_.push_back(at);
+  }
+  const KvCache::Limit limit{KvCache::Want::kPerhaps, parts_.tree[id].chance};
+  if (!parts_.cache.Reserve(rows, limit)) return;
+  for (; !path_.empty(); path_.pop_back()) Place(path_.back());
+}
+
+void Packer::OrderAnswerRows() {
+  std::vector<std::int32_t>& rows = batch_.answer_rows;
+  for (const PackedAsk& ask : chunk_.asks) {
+    if (ask.readout == ReadoutKind::kTrueFalseMargin) rows.push_back(ask.row);
+  }
+  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::size_t at = 0;
+  for (PackedAsk& ask : chunk_.asks) {
+    if (ask.readout != ReadoutKind::kTrueFalseMargin) continue;
+    if (at < rows.size() && rows[at] < ask.row) ++at;
+    if (at == rows.size() || rows[at] != ask.row) {
+      at = static_cast<std::size_t>(std::lower_bound(rows.begin(), rows.end(), ask.row) -
+                                    rows.begin());
+    }
+    ask.row = static_cast<std::int32_t>(at);
+  }
+}
+
+void Packer::OrderScores() {
+  const auto before = [](const PackedScore& a, const PackedScore& b) {
+    return a.token.row < b.token.row;
+  };
+  if (!std::is_sorted(chunk_.scores.begin(), chunk_.scores.end(), before)) {
+    std::stable_sort(chunk_.scores.begin(), chunk_.scores.end(), before);
+  }
+  for (const PackedScore& score : chunk_.scores) batch_.scored_tokens.push_back(score.token);
+}
+
+PackedChunk Packer::Close() {
+  PlaceWanted();
+  PlacePossible();
+  OrderAnswerRows();
+  OrderScores();
+  chunk_.rows = batch_.rows();
+  chunk_.answer_rows = static_cast<std::int32_t>(batch_.answer_rows.size());
+  candidates_ = parts_.cache.fresh();
+  parts_.cache.EndChunk();
+  for (const KvId id : candidates_) parts_.order.Refresh(id);
+  parts_.cache.TakeEvicted(candidates_);
+  for (const KvId id : candidates_) parts_.order.Refresh(id);
+  full_ = false;
+  PackedChunk closed = std::move(chunk_);
+  chunk_ = {};
+  return closed;
+}
+
+void Packer::Clear() {
+  batch_.Clear();
+  chunk_ = {};
+  full_ = false;
+}
+
+}  // namespace quail::infer

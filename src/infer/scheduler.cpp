@@ -1,0 +1,327 @@
+#include "infer/scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace quail::infer {
+namespace {
+
+constexpr std::uint64_t kLargestWindow = 4096;
+constexpr std::uint64_t kSmallestWindow = 64;
+/// Leaves above this part of a chunk are cut anywhere; shorter ones are packed whole.
+constexpr std::uint32_t kLongPart = 4;
+
+/// Orders by the first three tokens as 21-bit numbers; equal keys need a full comparison.
+std::uint64_t SortKey(std::span<const TokenId> tokens) {
+  std::uint64_t key = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::uint64_t digit =
+        i < tokens.size() ? static_cast<std::uint64_t>(tokens[i].value()) + 1 : 0;
+    key = (key << 21) | std::min<std::uint64_t>(digit, (1U << 21) - 1);
+  }
+  return key;
+}
+
+bool TokensLess(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+}
+
+}  // namespace
+
+std::uint32_t Scheduler::TakeSlot() {
+  if (unused_slots_.empty()) {
+    parts_.sources.emplace_back();
+    return static_cast<std::uint32_t>(parts_.sources.size() - 1);
+  }
+  const std::uint32_t slot = unused_slots_.back();
+  unused_slots_.pop_back();
+  return slot;
+}
+
+SourceId Scheduler::Add(std::uint32_t node, std::unique_ptr<ChildSource> stream,
+                        const SourceOptions& options) {
+  QUAIL_CHECK(node < parts_.nodes.size() && stream != nullptr);
+  const auto id = static_cast<std::uint32_t>(slots_.size());
+  const std::uint64_t bound = stream->upper_bound();
+  const std::uint32_t group = options.group ? options.group->value() : kNoGroup;
+  if (group != kNoGroup && groups_[group].state.stopped) {
+    groups_[group].state.dropped += bound;
+    slots_.push_back(kNoSource);
+    return SourceId(id);
+  }
+  const std::uint32_t slot = TakeSlot();
+  slots_.push_back(slot);
+  NamedNode& named = parts_.nodes[node];
+  Source& source = parts_.sources[slot];
+  source.stream = std::move(stream);
+  source.bound = bound;
+  source.id = id;
+  source.node = node;
+  source.kv = named.kv;
+  source.priority = options.priority;
+  source.group = group;
+  source.step = options.step;
+  source.readout = options.readout;
+  source.node_next = named.first_source;
+  if (named.first_source != kNoSource) parts_.sources[named.first_source].node_previous = slot;
+  named.first_source = slot;
+  if (group != kNoGroup) groups_[group].sources.push_back(id);
+  waiting_ += bound;
+  ++live_;
+  parts_.cache.AddDemand(source.kv, 1);
+  parts_.order.Add(slot);
+  return SourceId(id);
+}
+
+GroupId Scheduler::AddGroup(const StopRule& rule) {
+  groups_.emplace_back();
+  groups_.back().rule = rule;
+  groups_.back().rule.enough = std::max<std::uint64_t>(1, rule.enough);
+  groups_.back().rule.selectivity = std::clamp(rule.selectivity, 1e-6, 1.0);
+  return GroupId(static_cast<std::uint32_t>(groups_.size() - 1));
+}
+
+std::uint64_t Scheduler::Allowance(const Group& group) const {
+  // Pass rate with a prior of one TRUE in 1 / selectivity answers.
+  const double rate = (1.0 + static_cast<double>(group.state.yes)) /
+                      (1.0 / group.rule.selectivity + static_cast<double>(group.state.answered));
+  const auto missing = static_cast<double>(group.rule.enough - group.state.yes);
+  const auto wave = static_cast<std::uint64_t>(std::min(1e18, std::ceil(missing / rate)));
+  return wave > group.under_way ? wave - group.under_way : 0;
+}
+
+std::uint32_t Scheduler::Next(std::int32_t rows) {
+  for (;;) {
+    const std::uint32_t slot = parts_.order.First();
+    if (slot == kNoSource || parts_.sources[slot].in_window() > 0) return slot;
+    if (Pull(slot, rows)) return slot;
+  }
+}
+
+bool Scheduler::Pull(std::uint32_t slot, std::int32_t rows) {
+  const std::uint32_t group = parts_.sources[slot].group;
+  const bool pulled = PullLeaves(slot, rows);
+  // What it did not take of the wave's room is for the group's other sources.
+  if (group != kNoGroup) Wake(groups_[group]);
+  return pulled;
+}
+
+bool Scheduler::PullLeaves(std::uint32_t slot, std::int32_t rows) {
+  Source& source = parts_.sources[slot];
+  if (source.bound == 0) {
+    Finish(slot);
+    return false;
+  }
+  std::uint64_t wanted = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(rows) / 8,
+                                                   kSmallestWindow, kLargestWindow);
+  if (source.group != kNoGroup) {
+    Group& group = groups_[source.group];
+    wanted = std::min(wanted, Allowance(group));
+    if (wanted == 0) {
+      parts_.order.Remove(slot);
+      group.waiting.push_back(source.id);
+      return false;
+    }
+  }
+  source.window.clear();
+  source.window_next = 0;
+  source.stream->Next(static_cast<std::size_t>(std::min(wanted, source.bound)), source.window);
+  waiting_ -= source.bound;
+  source.bound = source.window.empty() ? 0 : source.stream->upper_bound();
+  if (source.group != kNoGroup) groups_[source.group].under_way += source.window.size();
+  Receive(source);
+  waiting_ += source.bound + source.window.size();
+  if (source.window.empty()) {
+    if (source.bound == 0) Finish(slot);
+    return false;
+  }
+  return true;
+}
+
+void Scheduler::Receive(Source& source) {
+  const std::int64_t limit =
+      std::min<std::int64_t>(parts_.config.context_tokens, parts_.config.kv_tokens);
+  const std::uint32_t before = parts_.tree[source.kv].end();
+  const auto too_long = [&](const Leaf& leaf) {
+    QUAIL_CHECK(!leaf.tokens.empty());
+    const std::uint64_t length = before + leaf.tokens.size();
+    if (static_cast<std::int64_t>(length) <= limit) return false;
+    too_long_.push_back({SourceId(source.id), leaf.index, 0.0F, static_cast<std::uint32_t>(length),
+                         AnswerState::kTooLong});
+    if (source.step >= too_long_steps_.size()) too_long_steps_.resize(source.step + 1U);
+    ++too_long_steps_[source.step];
+    return true;
+  };
+  const auto kept = std::remove_if(source.window.begin(), source.window.end(), too_long);
+  const auto dropped = static_cast<std::uint64_t>(source.window.end() - kept);
+  source.window.erase(kept, source.window.end());
+  if (source.group != kNoGroup) {
+    groups_[source.group].under_way -= dropped;
+    groups_[source.group].state.answered += dropped;
+  }
+  SortWindow(source);
+}
+
+void Scheduler::SortWindow(Source& source) {
+  const auto longest = static_cast<std::size_t>(parts_.config.chunk_tokens) / kLongPart;
+  const bool all_long =
+      parts_.config.radix == RadixMode::kAlways && source.readout == ReadoutKind::kTrueFalseMargin;
+  const auto is_short = [&](const Leaf& leaf) {
+    return !all_long && leaf.tokens.size() <= longest;
+  };
+  const auto cut = std::stable_partition(source.window.begin(), source.window.end(), is_short);
+  source.window_short = static_cast<std::uint32_t>(cut - source.window.begin());
+  if (parts_.config.radix == RadixMode::kNever || source.window_short < 2) return;
+  sort_keys_.clear();
+  for (std::uint32_t i = 0; i < source.window_short; ++i) {
+    sort_keys_.emplace_back(SortKey(source.window[i].tokens), i);
+  }
+  std::sort(sort_keys_.begin(), sort_keys_.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    const std::span<const TokenId> first = source.window[a.second].tokens;
+    const std::span<const TokenId> second = source.window[b.second].tokens;
+    if (TokensLess(first, second)) return true;
+    return !TokensLess(second, first) && a.second < b.second;
+  });
+  sorted_.assign(source.window.begin(), cut);
+  for (std::uint32_t i = 0; i < source.window_short; ++i) {
+    source.window[i] = sorted_[sort_keys_[i].second];
+  }
+}
+
+void Scheduler::LeafPacked(std::uint32_t slot) {
+  ++parts_.sources[slot].window_next;
+  --waiting_;
+}
+
+void Scheduler::Settle(std::uint32_t slot) {
+  Source& source = parts_.sources[slot];
+  if (source.in_window() == 0 && source.bound == 0) Finish(slot);
+}
+
+KvId Scheduler::Target(std::uint32_t slot) {
+  {
+    Source& source = parts_.sources[slot];
+    if (source.target != kNoKv) return source.target;
+    const std::span<const TokenId> tokens = source.window[source.window_next].tokens;
+    source.target_private = parts_.config.radix != RadixMode::kAlways ||
+                            source.readout != ReadoutKind::kTrueFalseMargin;
+    source.target = source.target_private ? parts_.tree.Add(source.kv, tokens)
+                                          : parts_.nodes.AttachLeaf(source.node, tokens);
+    source.target_scored = 0;
+    source.target_serial = source.readout == ReadoutKind::kLogProbability ? ++last_serial_ : 0;
+  }
+  const KvId target = parts_.sources[slot].target;
+  parts_.cache.AddDemand(target, 1);
+  return target;
+}
+
+void Scheduler::ReleaseTarget(std::uint32_t slot) {
+  Source& source = parts_.sources[slot];
+  if (source.target == kNoKv) return;
+  parts_.cache.AddDemand(source.target, -1);
+  if (source.target_private) parts_.cache.Remove(source.target);
+  source.target = kNoKv;
+}
+
+void Scheduler::Answered(std::uint32_t index, bool yes) {
+  if (index == kNoGroup) return;
+  Group& group = groups_[index];
+  --group.under_way;
+  ++group.state.answered;
+  group.state.yes += yes ? 1 : 0;
+  if (group.state.stopped) return;
+  if (group.state.yes >= group.rule.enough) {
+    StopGroup(group);
+  } else {
+    Wake(group);
+  }
+}
+
+void Scheduler::Wake(Group& group) {
+  if (group.waiting.empty() || group.state.stopped) return;
+  for (std::uint64_t allowed = Allowance(group); allowed > 0 && !group.waiting.empty();) {
+    const std::uint32_t slot = SlotOf(group.waiting.front());
+    group.waiting.pop_front();
+    if (slot == kNoSource) continue;
+    parts_.order.Add(slot);
+    --allowed;
+  }
+}
+
+void Scheduler::StopGroup(Group& group) {
+  group.state.stopped = true;
+  for (const std::uint32_t id : group.sources) {
+    const std::uint32_t slot = SlotOf(id);
+    if (slot == kNoSource) continue;
+    const Source& source = parts_.sources[slot];
+    group.state.dropped += source.bound + source.in_window();
+    Withdraw(slot);
+  }
+  std::vector<std::uint32_t>().swap(group.sources);
+  group.waiting.clear();
+}
+
+void Scheduler::Withdraw(std::uint32_t slot) {
+  Source& source = parts_.sources[slot];
+  ReleaseTarget(slot);
+  if (source.group != kNoGroup) groups_[source.group].under_way -= source.in_window();
+  waiting_ -= source.bound + source.in_window();
+  const std::uint32_t group = source.group;
+  Finish(slot);
+  if (group != kNoGroup) Wake(groups_[group]);
+}
+
+void Scheduler::WithdrawSource(SourceId source) {
+  QUAIL_CHECK_LT(source.value(), slots_.size());
+  const std::uint32_t slot = SlotOf(source.value());
+  if (slot != kNoSource) Withdraw(slot);
+}
+
+void Scheduler::WithdrawNode(std::uint32_t node) {
+  std::vector<std::uint32_t> open{node};
+  while (!open.empty()) {
+    const std::uint32_t at = open.back();
+    open.pop_back();
+    while (parts_.nodes[at].first_source != kNoSource) Withdraw(parts_.nodes[at].first_source);
+    for (std::uint32_t child = parts_.nodes[at].first_child; child != PathTrie::kNone;
+         child = parts_.nodes[child].next_sibling) {
+      open.push_back(child);
+    }
+  }
+}
+
+void Scheduler::WithdrawAll() {
+  for (std::uint32_t slot = 0; slot < parts_.sources.size(); ++slot) {
+    if (parts_.sources[slot].stream != nullptr) Withdraw(slot);
+  }
+  for (Group& group : groups_) {
+    group.under_way = 0;
+    group.waiting.clear();
+    group.sources.clear();
+  }
+  too_long_.clear();
+}
+
+void Scheduler::Finish(std::uint32_t slot) {
+  Source& source = parts_.sources[slot];
+  QUAIL_CHECK(source.target == kNoKv);
+  parts_.order.Remove(slot);
+  parts_.cache.AddDemand(source.kv, -1);
+  NamedNode& named = parts_.nodes[source.node];
+  (source.node_previous == kNoSource ? named.first_source
+                                     : parts_.sources[source.node_previous].node_next) =
+      source.node_next;
+  if (source.node_next != kNoSource) {
+    parts_.sources[source.node_next].node_previous = source.node_previous;
+  }
+  if (named.first_source == kNoSource) parts_.trie.Retire(named.position);
+  slots_[source.id] = kNoSource;
+  source = Source{};
+  unused_slots_.push_back(slot);
+  --live_;
+}
+
+}  // namespace quail::infer

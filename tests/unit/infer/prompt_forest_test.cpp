@@ -1,0 +1,385 @@
+#include "infer/prompt_forest.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "forest_harness.h"
+#include "quail/error.h"
+
+namespace quail::infer {
+namespace {
+
+std::vector<Tokens> Leaves(std::uint64_t first_name, std::size_t count, std::size_t length) {
+  std::vector<Tokens> leaves;
+  for (std::size_t i = 0; i < count; ++i) leaves.push_back(TokensOf(first_name + i, length));
+  return leaves;
+}
+
+void ExpectRight(Harness& harness, const std::vector<Answer>& answers) {
+  EXPECT_EQ(harness.backend.fault(), "");
+  for (const Answer& answer : answers) {
+    if (answer.state != AnswerState::kValue) continue;
+    EXPECT_EQ(answer.path_tokens, harness.PathOf(answer).size());
+    ASSERT_NEAR(answer.value, harness.Expected(answer), 1e-4);
+  }
+}
+
+TEST(PromptForest, SamePathIsSameNode) {
+  Harness h({});
+  const NodeId a = h.Child(h.root(), MakeTokens({1, 2, 3}));
+  EXPECT_EQ(a, h.Child(h.root(), MakeTokens({1, 2, 3})));
+  EXPECT_EQ(a, h.Child(h.Child(h.root(), MakeTokens({1, 2})), MakeTokens({3})));
+  EXPECT_NE(a, h.Child(h.root(), MakeTokens({1, 2, 4})));
+  EXPECT_EQ(a, h.Child(a, {}));
+  const Tokens first = MakeTokens({7, 8});
+  const Tokens second = MakeTokens({7, 8});
+  EXPECT_EQ(h.forest->Segment(first), h.forest->Segment(second));
+}
+
+TEST(PromptForest, JoinComputesEachAnchorOnce) {
+  Harness h({.chunk_tokens = 4096});
+  const std::vector<Tokens> partners = Leaves(1000, 200, 10);
+  for (std::uint64_t i = 0; i < 50; ++i) h.Ask(h.Child(h.root(), TokensOf(i, 2000)), partners);
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), 50U * 200U);
+  ExpectRight(h, answers);
+  EXPECT_EQ(h.fresh(), 50U * (2000 + 200 * 10));
+  EXPECT_EQ(h.fresh(), h.minimum());
+  EXPECT_EQ(h.forest->counters().steps[0].requested_tokens, 50U * 200U * 2010U);
+  EXPECT_LE(h.forest->counters().kv_peak_tokens, 3 * 4096 + 2000);
+}
+
+TEST(PromptForest, DocumentOnceForThreeQuestions) {
+  Harness h({.chunk_tokens = 2048});
+  const std::vector<Tokens> questions = Leaves(5000, 3, 40);
+  const NodeId head = h.Child(h.root(), MakeTokens({1, 2, 3}));
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    h.Ask(h.Child(head, TokensOf(i, 20 + i % 400)), questions);
+  }
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), 3000U);
+  ExpectRight(h, answers);
+  EXPECT_EQ(h.fresh(), h.minimum());
+  EXPECT_EQ(h.recomputed(), 0U);
+}
+
+TEST(PromptForest, EqualTextsOfTwoSourcesAreComputedOnce) {
+  Harness h({.chunk_tokens = 256});
+  for (int alias = 0; alias < 2; ++alias) {
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      h.Ask(h.Child(h.root(), TokensOf(i, 100)),
+            {TokensOf(900 + static_cast<std::uint64_t>(alias), 30)});
+    }
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.fresh(), 20U * (100 + 2 * 30));
+}
+
+TEST(PromptForest, SingleFilterWritesNoKvAndOneRunAnAsk) {
+  Harness h({.chunk_tokens = 1024});
+  for (std::uint64_t i = 0; i < 10; ++i) {
+    h.Ask(h.Child(h.root(), TokensOf(i, 50)), {TokensOf(99, 20)});
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.forest->counters().kv_peak_tokens, 0);
+}
+
+// Case 58: retained KV must not starve admission. Three filters in a chain, each survivor's next
+// question asked when its answer is there, KV = 1.2 x what is retained at a time.
+TEST(PromptForest, Case58ChainOfFiltersKeepsChunksFull) {
+  constexpr std::int32_t kChunk = 2048;
+  Harness h({.kv_tokens = 4000 * 100 * 12 / 10 / 10, .chunk_tokens = kChunk});
+  std::map<std::uint32_t, std::pair<NodeId, int>> documents;
+  const auto ask = [&](NodeId document, int question) {
+    const SourceId source =
+        h.Ask(document, {TokensOf(7000 + static_cast<std::uint64_t>(question), 45)});
+    documents[source.value()] = {document, question};
+  };
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const NodeId document = h.Child(h.root(), TokensOf(i, 60 + i % 80));
+    h.forest->Expect(document, 0.8);
+    ask(document, 0);
+  }
+  std::size_t answered = 0;
+  do {
+    for (const Answer& answer : h.Step()) {
+      ++answered;
+      const auto [document, question] = documents[answer.source.value()];
+      const bool pass = answer.value > -0.7F && question < 2;
+      if (pass) ask(document, question + 1);
+      h.forest->Expect(document, pass && question == 0 ? 0.8 : 0);
+    }
+  } while (h.more);
+  EXPECT_EQ(h.backend.fault(), "");
+  EXPECT_GT(answered, 8000U);
+  std::vector<std::int32_t> sizes = h.forest->counters().chunk_sizes;
+  sizes.pop_back();
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
+                   sizes.end());
+  EXPECT_GE(sizes[sizes.size() / 2], kChunk * 9 / 10);
+  EXPECT_EQ(h.recomputed(), 0U);
+  EXPECT_EQ(h.forest->counters().kv_held_tokens, 0);
+}
+
+TEST(PromptForest, FilterStreamsIntoJoinWithKvHeld) {
+  Harness h({.kv_tokens = 20000, .chunk_tokens = 2048});
+  std::map<std::uint32_t, NodeId> filters;
+  const std::vector<Tokens> partners = Leaves(9000, 30, 12);
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const NodeId document = h.Child(h.root(), TokensOf(i, 250));
+    h.forest->Expect(document, 0.3);
+    filters[h.Ask(document, {TokensOf(8000, 50)}, {.step = 0}).value()] = document;
+  }
+  std::size_t pairs = 0;
+  do {
+    for (const Answer& answer : h.Step()) {
+      const auto filter = filters.find(answer.source.value());
+      if (filter == filters.end()) {
+        ++pairs;
+        continue;
+      }
+      if (answer.value > 0.4F) {
+        h.Ask(h.Child(filter->second, TokensOf(8500, 36)), partners, {.step = 1});
+      }
+      h.forest->Expect(filter->second, 0);
+    }
+  } while (h.more);
+  EXPECT_GT(pairs, 1000U);
+  EXPECT_EQ(h.backend.fault(), "");
+  EXPECT_EQ(h.recomputed(), 0U);
+  EXPECT_EQ(h.fresh(), h.minimum());
+  EXPECT_EQ(h.forest->counters().evictions, 0U);
+}
+
+TEST(PromptForest, SecondQueryReadsKvOfTheFirst) {
+  Harness h({.kv_tokens = 100000, .chunk_tokens = 1024});
+  const auto query = [&](std::uint64_t question) {
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const NodeId document = h.Child(h.root(), TokensOf(i, 500));
+      h.forest->Expect(document, 0.5);
+      h.Ask(document, {TokensOf(question, 30)});
+    }
+    ExpectRight(h, h.RunAll());
+    for (std::uint64_t i = 0; i < 40; ++i) h.forest->Expect(h.Child(h.root(), TokensOf(i, 500)), 0);
+  };
+  query(7000);
+  h.forest->ResetCounters();
+  query(7001);
+  EXPECT_EQ(h.fresh(), 40U * 30);
+  EXPECT_EQ(h.forest->counters().minimum_tokens, 40U * 530);
+}
+
+TEST(PromptForest, DocumentLongerThanChunkAndAllOfTheArena) {
+  Harness h({.kv_tokens = 1000, .chunk_tokens = 64});
+  h.Ask(h.Child(h.root(), TokensOf(1, 900)), {TokensOf(2, 100), TokensOf(3, 100), TokensOf(4, 7)});
+  h.Ask(h.Child(h.root(), TokensOf(5, 990)), {TokensOf(6, 10)});
+  h.Ask(h.root(), {TokensOf(7, 1000)});
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), 5U);
+  ExpectRight(h, answers);
+}
+
+TEST(PromptForest, TooLongPathIsAnAnswerAndHarmsNobody) {
+  Harness h({.kv_tokens = 500, .chunk_tokens = 128, .context_tokens = 400});
+  h.Ask(h.Child(h.root(), TokensOf(1, 395)), {TokensOf(2, 5), TokensOf(3, 6), TokensOf(4, 2)});
+  h.Ask(h.Child(h.root(), TokensOf(5, 5000)), {TokensOf(6, 10)});
+  h.Ask(h.Child(h.root(), TokensOf(8, 50)), {TokensOf(6, 10)});
+  const std::vector<Answer> answers = h.RunAll();
+  ExpectRight(h, answers);
+  std::map<std::uint32_t, AnswerState> by_length;
+  for (const Answer& answer : answers) by_length[answer.path_tokens] = answer.state;
+  EXPECT_EQ(by_length, (std::map<std::uint32_t, AnswerState>{{60, AnswerState::kValue},
+                                                             {397, AnswerState::kValue},
+                                                             {400, AnswerState::kValue},
+                                                             {401, AnswerState::kTooLong},
+                                                             {5010, AnswerState::kTooLong}}));
+  EXPECT_EQ(h.fresh(), 395U + 5 + 2 + 60);
+}
+
+TEST(PromptForest, SnapshotsThatExtendEachOtherShareTheirPrefix) {
+  Harness h({.kv_tokens = 100000, .chunk_tokens = 4096});
+  std::vector<Tokens> paths;
+  const Tokens question = TokensOf(99, 75);
+  for (std::uint64_t t = 0; t < 8; ++t) {
+    Tokens trace = TokensOf(12345, 1200);
+    for (std::uint64_t turn = 0; turn < 5; ++turn) {
+      trace = trace + TokensOf(100 * t + turn, 700);
+      h.Ask(h.Child(h.Child(h.root(), MakeTokens({1, 2})), trace), {question});
+      paths.push_back(MakeTokens({1, 2}) + trace + question);
+    }
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.minimum(), DistinctTokens(paths));
+  EXPECT_EQ(h.fresh(), h.minimum());
+}
+
+TEST(PromptForest, CommonBeginningsOfPartnersAreComputedOnce) {
+  std::vector<Tokens> partners;
+  for (std::uint64_t i = 0; i < 64; ++i)
+    partners.push_back(TokensOf(i % 4, 12) + TokensOf(100 + i, 4));
+  const auto fresh = [&](RadixMode radix) {
+    Harness h({.chunk_tokens = 4096, .radix = radix});
+    h.Ask(h.Child(h.root(), TokensOf(1, 100)), partners);
+    ExpectRight(h, h.RunAll());
+    return h.fresh();
+  };
+  EXPECT_EQ(fresh(RadixMode::kNever), 100U + 64 * 16);
+  EXPECT_EQ(fresh(RadixMode::kWherePays), 100U + 4 * 12 + 64 * 4);
+  EXPECT_EQ(fresh(RadixMode::kAlways), 100U + 4 * 12 + 64 * 4);
+}
+
+TEST(PromptForest, QuestionsThatBeginAlikeShareTheirHead) {
+  Harness h({.chunk_tokens = 4096});
+  const Tokens head = TokensOf(1, 18);
+  h.Ask(h.Child(h.root(), TokensOf(2, 300)),
+        {head + TokensOf(3, 33), head + TokensOf(4, 27), head + TokensOf(5, 31)});
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.fresh(), 300U + 18 + 33 + 27 + 31);
+}
+
+TEST(PromptForest, LabelLikelihoods) {
+  for (const RadixMode radix : {RadixMode::kNever, RadixMode::kWherePays, RadixMode::kAlways}) {
+    for (const std::int32_t chunk : {8, 64, 1024}) {
+      Harness h({.kv_tokens = 4000, .chunk_tokens = chunk, .radix = radix});
+      const Tokens cue = MakeTokens({5});
+      for (std::uint64_t i = 0; i < 5; ++i) {
+        h.Ask(h.Child(h.root(), TokensOf(i, 100)),
+              {cue + TokensOf(50, 3), cue + TokensOf(50, 3) + TokensOf(51, 20), cue,
+               cue + TokensOf(52, 1), cue + TokensOf(50, 3) + TokensOf(53, 40)},
+              {.readout = ReadoutKind::kLogProbability});
+      }
+      const std::vector<Answer> answers = h.RunAll();
+      EXPECT_EQ(answers.size(), 25U);
+      ExpectRight(h, answers);
+    }
+  }
+}
+
+TEST(PromptForest, GroupStopsInWaves) {
+  CountingOptions counting{.validate = true, .margin = [](std::uint64_t) { return 1.0F; }};
+  Harness h({.chunk_tokens = 4096}, counting);
+  std::vector<GroupId> groups;
+  const std::vector<Tokens> partners = Leaves(100, 1000, 8);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    groups.push_back(h.forest->AddGroup({.enough = 1, .selectivity = 0.25}));
+    h.Ask(h.Child(h.root(), TokensOf(i, 50)), partners, {.group = groups.back()});
+  }
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(h.backend.fault(), "");
+  EXPECT_EQ(answers.size(), 20U * 4);
+  for (const GroupId group : groups) {
+    const GroupState state = h.forest->group(group);
+    EXPECT_TRUE(state.stopped);
+    EXPECT_EQ(state.yes, 4U);
+    EXPECT_EQ(state.answered, 4U);
+    EXPECT_EQ(state.dropped, 996U);
+  }
+  EXPECT_EQ(h.forest->pending(), 0U);
+}
+
+TEST(PromptForest, GroupWithoutAnyTrueAsksAll) {
+  CountingOptions counting{.validate = true, .margin = [](std::uint64_t) { return -1.0F; }};
+  Harness h({.kv_tokens = 600, .chunk_tokens = 128}, counting);
+  const GroupId group = h.forest->AddGroup({.enough = 3, .selectivity = 0.5});
+  for (std::uint64_t i = 0; i < 9; ++i) {
+    h.Ask(h.Child(h.root(), TokensOf(i, 50)), Leaves(100, i * 7, 8), {.group = group}, i % 3);
+  }
+  EXPECT_EQ(h.RunAll().size(), 7U * 36);
+  EXPECT_FALSE(h.forest->group(group).stopped);
+  EXPECT_EQ(h.forest->group(group).answered, 7U * 36);
+}
+
+TEST(PromptForest, WithdrawDropsWhatIsBelow) {
+  Harness h({.chunk_tokens = 128});
+  const NodeId first = h.Child(h.root(), TokensOf(1, 60));
+  const NodeId below = h.Child(first, TokensOf(2, 60));
+  h.Ask(below, Leaves(100, 500, 10));
+  const SourceId second = h.Ask(first, Leaves(200, 500, 10));
+  const SourceId other = h.Ask(h.root(), Leaves(300, 50, 10));
+  h.Step();
+  h.forest->Withdraw(first);
+  h.forest->Withdraw(second);
+  std::size_t others = 0;
+  for (const Answer& answer : h.RunAll()) others += answer.source == other ? 1U : 0U;
+  EXPECT_GT(others, 20U);
+  EXPECT_LT(h.forest->counters().steps[0].asks, 150U);
+  EXPECT_EQ(h.forest->counters().kv_held_tokens, 0);
+}
+
+TEST(PromptForest, HigherPriorityGoesFirst) {
+  Harness h({.chunk_tokens = 128});
+  h.Ask(h.Child(h.root(), TokensOf(1, 60)), Leaves(100, 50, 10));
+  const SourceId urgent =
+      h.Ask(h.Child(h.root(), TokensOf(2, 60)), Leaves(100, 50, 10), {.priority = 5});
+  const std::vector<Answer> answers = h.RunAll();
+  for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(answers[i].source, urgent);
+}
+
+TEST(PromptForest, CancelReturnsAllKvAndLeavesAWorkingForest) {
+  for (int round = 0; round < 30; ++round) {
+    Harness h({.kv_tokens = 3000, .chunk_tokens = 256});
+    base::CancelFlag cancel;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      const NodeId document = h.Child(h.root(), TokensOf(i, 300));
+      h.forest->Expect(document, 0.5);
+      h.Ask(document, Leaves(100, 40, 9));
+    }
+    for (int step = 0; step < round; ++step) h.Step(&cancel);
+    cancel.Cancel();
+    try {
+      h.Step(&cancel);
+      FAIL() << "not cancelled";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+    }
+    EXPECT_EQ(h.forest->pending(), 0U);
+    EXPECT_EQ(h.forest->counters().kv_held_tokens, 0);
+    h.Ask(h.Child(h.root(), TokensOf(77, 2900)), {TokensOf(5, 100)});
+    const std::vector<Answer> answers = h.RunAll();
+    EXPECT_EQ(answers.size(), 1U);
+    ExpectRight(h, answers);
+  }
+}
+
+TEST(PromptForest, DeviceFaultEndsTheWorkNotTheForest) {
+  Harness h({.kv_tokens = 3000, .chunk_tokens = 256},
+            CountingOptions{.validate = true, .failing_chunk = 3});
+  for (std::uint64_t i = 0; i < 20; ++i)
+    h.Ask(h.Child(h.root(), TokensOf(i, 300)), Leaves(1, 9, 9));
+  EXPECT_THROW(h.RunAll(), Error);
+  EXPECT_EQ(h.forest->pending(), 0U);
+  h.Ask(h.Child(h.root(), TokensOf(1, 300)), Leaves(1, 9, 9));
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), 9U);
+  ExpectRight(h, answers);
+}
+
+TEST(PromptForest, NonFiniteAnswerIsAStateOfThatAskAlone) {
+  const std::uint64_t bad = PathHash(TokensOf(1, 30) + TokensOf(2, 5));
+  Harness h({}, CountingOptions{.validate = true, .margin = [&](std::uint64_t path) {
+                                  return path == bad ? NAN : CountingMargin(path);
+                                }});
+  h.Ask(h.Child(h.root(), TokensOf(1, 30)), {TokensOf(2, 5), TokensOf(3, 5)});
+  const std::vector<Answer> answers = h.RunAll();
+  ASSERT_EQ(answers.size(), 2U);
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.state, answer.index == 0 ? AnswerState::kNonFinite : AnswerState::kValue);
+  }
+  ExpectRight(h, answers);
+}
+
+TEST(PromptForest, ClearForgetsAll) {
+  Harness h({});
+  h.Ask(h.Child(h.root(), TokensOf(1, 30)), {TokensOf(2, 5)});
+  h.Step();
+  h.forest->Clear();
+  EXPECT_EQ(h.forest->pending(), 0U);
+  h.Ask(h.Child(h.root(), TokensOf(1, 30)), {TokensOf(2, 5)});
+  EXPECT_EQ(h.RunAll().size(), 1U);
+}
+
+}  // namespace
+}  // namespace quail::infer
