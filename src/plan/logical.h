@@ -9,31 +9,46 @@
 
 namespace quail::plan {
 
-/// A top-level AND term of a block's WHERE or inner-join ON that contains AI calls and could not be left to the
-/// relational engine.
+/// A call inside a larger condition, and where it must be asked.
+struct GuardedCall {
+  CallId call;
+  std::string guard;  ///< a condition over lookups and columns; empty: wherever the condition is reached
+};
+
+/// An AND term, necessary for a row of a block's result, that contains AI calls: planned.
 struct AiConjunct {
   std::string sql;                    ///< with lookups for the calls
-  std::vector<CallId> calls;
-  std::vector<RelationId> relations;  ///< that its calls' arguments read
-  bool is_call = false;               ///< just a call, or NOT of one: can be planned as Predicate
+  std::vector<GuardedCall> calls;     ///< in the order of evaluation
+  std::vector<RelationId> relations;  ///< that the term reads, sorted
+  bool is_call = false;               ///< just a call, or NOT of one: can be planned as a Predicate
   bool negated = false;
 };
 
-/// A condition without AI calls between two or more relations.
+/// An AND term without AI calls, necessary for a row of a block's result, between two or more relations.
 struct RelationalConjunct {
   std::string sql;
-  std::vector<RelationId> relations;
+  std::vector<RelationId> relations;  ///< sorted
 };
 
-/// A bound query block: what must be asked, before any order or anchor is chosen.
+/// A call whose value a row needs wherever else it stands (select list, ORDER BY, outer joins ..).
+struct ComputedCall {
+  CallId call;
+  std::string domain_sql;  ///< as AskColumnStep::domain_sql
+};
+
+/// A bound statement: what must be asked, before any order or anchor is chosen.
 struct LogicalPlan {
   std::vector<Relation> relations;
-  std::vector<Call> calls;
+  std::vector<std::string> reduction_sql;
+  std::vector<Call> calls;  ///< index = CallId
   std::vector<AiConjunct> ai_conjuncts;
   std::vector<RelationalConjunct> relational_conjuncts;
+  std::vector<ComputedCall> computed;
   std::string final_sql;
   std::vector<std::string> cleanup_sql;
   std::vector<std::string> notices;
+  /// Rows after which the statement needs no more (LIMIT and OFFSET), where its rows are in no order and come from the
+  /// AND terms alone.
   std::optional<std::uint64_t> limit;
 };
 

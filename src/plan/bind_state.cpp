@@ -1,0 +1,47 @@
+#include "plan/bind_state.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace quail::plan {
+
+namespace {
+
+/// Two calls with one key ask the same and return the same.
+std::string KeyOf(const Call& call) {
+  const CallOptions& options = call.options;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : std::string("-");
+  };
+  std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(call.kind), call.prompt.size(), call.prompt,
+      number(options.selectivity), number(options.threshold), number(options.max_error_ratio),
+      options.anchor.value_or(""), static_cast<int>(options.on_long), options.return_error_details);
+  for (const Argument& argument : call.arguments) {
+    key += fmt::format("|{}.{}.{}", argument.relation.value(), argument.id_column,
+                       argument.id_column.empty() ? argument.sql : "");
+  }
+  return key;
+}
+
+}  // namespace
+
+CallId BindState::AddCall(Call call) {
+  const auto [found, added] =
+      calls_by_key.try_emplace(KeyOf(call), static_cast<std::uint32_t>(plan.calls.size()));
+  if (added) {
+    call.id = found->second;
+    plan.calls.push_back(std::move(call));
+  }
+  return found->second;
+}
+
+void BindState::AddNotice(const std::string& notice) {
+  auto& notices = plan.notices;
+  if (std::find(notices.begin(), notices.end(), notice) == notices.end()) notices.push_back(notice);
+}
+
+std::string BindState::NewTable() { return fmt::format("{}m{}", prefix, tables++); }
+
+}  // namespace quail::plan

@@ -1,0 +1,143 @@
+#include "plan/binder.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fmt/format.h"
+#include "plan/ai_call.h"
+#include "plan/block_binder.h"
+#include "plan/stand_in.h"
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+namespace {
+
+using sql::Json;
+
+/// Query nodes that stand directly below `node`.
+void FindNested(Json& node, std::vector<Json*>& found) {
+  sql::ForEachChild(node, [&found](Json& child) {
+    if (sql::IsQueryNode(child)) {
+      found.push_back(&child);
+    } else {
+      FindNested(child, found);
+    }
+  });
+}
+
+/// Whether the block itself asks, outside of nested queries.
+bool BlockAsks(const Json& node, bool top) {
+  if (IsAiCall(node)) return true;
+  if (!node.is_structured() || (!top && sql::IsQueryNode(node))) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [](const Json& child) { return BlockAsks(child, false); });
+}
+
+bool NamesAiCte(const Json& node, const std::vector<VisibleCte>& ctes) {
+  const std::string_view table = sql::TextMember(node, "table_name");
+  if (!table.empty() && sql::TextMember(node, "schema_name").empty()) {
+    for (const VisibleCte& cte : ctes) {
+      if (cte.has_ai && sql::SameWord(cte.name, table)) return true;
+    }
+  }
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [&ctes](const Json& child) { return NamesAiCte(child, ctes); });
+}
+
+/// Walks the query nodes of a statement, outer blocks first.
+class StatementBinder {
+ public:
+  explicit StatementBinder(BindState& state) : state_(state) {}
+
+  void BindNode(Json& node, const std::vector<VisibleCte>& outer, BlockPlace place) {
+    if (!ContainsAiCall(node)) return;
+    if (sql::TypeOf(node) == "RECURSIVE_CTE_NODE") {
+      throw state_.source.At(node, ErrorCode::kUnsupported,
+                             "AI calls in a recursive query are not supported yet");
+    }
+    std::vector<VisibleCte> ctes = outer;
+    AddCtes(node, ctes);
+    if (sql::TypeOf(node) == "SELECT_NODE" && BlockAsks(node, true)) {
+      const BlockPlace here{ctes, place.nested, place.outermost};
+      BlockBinder(state_, node, here).Bind();
+    }
+    BindNested(node, ctes, place);
+  }
+
+ private:
+  void AddCtes(Json& node, std::vector<VisibleCte>& ctes) {
+    if (!node.contains("cte_map") || !node["cte_map"].is_object()) return;
+    const Json entries = node["cte_map"]["map"];
+    for (const Json& entry : entries) {
+      VisibleCte cte;
+      cte.name = sql::TextMember(entry, "key");
+      cte.entry = entry;
+      cte.has_ai = ContainsAiCall(entry) || NamesAiCte(entry, ctes);
+      std::erase_if(ctes, [&](const VisibleCte& seen) { return sql::SameWord(seen.name, cte.name); });
+      ctes.push_back(std::move(cte));
+    }
+  }
+
+  void BindNested(Json& node, const std::vector<VisibleCte>& ctes, const BlockPlace& place) {
+    const std::string set_operation = "SET_OPERATION_NODE";
+    for (const auto& [key, part] : node.items()) {
+      std::vector<Json*> nested;
+      if (sql::IsQueryNode(part)) nested.push_back(&part);
+      FindNested(part, nested);
+      const bool in_from = key == "from_table" || key == "cte_map" ||
+                           sql::TypeOf(node) == set_operation;
+      for (Json* query : nested) {
+        BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, false});
+      }
+    }
+  }
+
+  BindState& state_;
+};
+
+/// The engine binds the statement with a stand-in for each call, so that its errors carry places in it.
+void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog) {
+  const auto query = WithStandIns(source.statement().query, tree);
+  if (!query) return;
+  try {
+    catalog.Columns(*query);
+  } catch (const Error& error) {
+    throw source.Moved(error);
+  }
+}
+
+void DescribeOnly(LogicalPlan& plan) {
+  for (Relation& relation : plan.relations) relation.create_sql += " LIMIT 0";
+  plan.reduction_sql.clear();
+  plan.ai_conjuncts.clear();
+  plan.relational_conjuncts.clear();
+  plan.computed.clear();
+  plan.limit.reset();
+  plan.final_sql = fmt::format("DESCRIBE {}", plan.final_sql);
+}
+
+}  // namespace
+
+LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
+  const sql::Statement& statement = input.statement;
+  const SourceText source(input.script, statement);
+  Json tree;
+  try {
+    tree = sql::ReadTree(catalog.Parse(statement.query));
+  } catch (const Error& error) {
+    throw source.Moved(error);
+  }
+  BindState state(catalog, source, input.table_prefix);
+  CheckByEngine(tree, source, catalog);
+  const bool plain = statement.before.empty() && statement.after.empty();
+  const std::vector<VisibleCte> none;
+  StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none, false, plain});
+  LogicalPlan plan = std::move(state.plan);
+  plan.final_sql = fmt::format("{}{}{}", statement.before, catalog.Print(tree.dump()), statement.after);
+  if (statement.kind == sql::StatementKind::kDescribe) DescribeOnly(plan);
+  return plan;
+}
+
+}  // namespace quail::plan

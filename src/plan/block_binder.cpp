@@ -1,0 +1,420 @@
+#include "plan/block_binder.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "fmt/format.h"
+#include "plan/ai_call.h"
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+using sql::Json;
+
+namespace {
+
+/// The first AI call at or below a node, in the order of the tree.
+const Json* FirstAiCall(const Json& node) {
+  if (IsAiCall(node)) return &node;
+  if (!node.is_structured()) return nullptr;
+  for (const Json& child : node) {
+    if (const Json* call = FirstAiCall(child)) return call;
+  }
+  return nullptr;
+}
+
+/// Whether `node` has AI calls outside of (or only inside of) nested queries.
+bool AsksItself(const Json& node) {
+  if (IsAiCall(node)) return true;
+  if (sql::IsQueryNode(node) || !node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(), [](const Json& child) { return AsksItself(child); });
+}
+bool AsksInside(const Json& node) {
+  if (sql::IsQueryNode(node)) return ContainsAiCall(node);
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(), [](const Json& child) { return AsksInside(child); });
+}
+
+bool NamesTable(const Json& node, const std::string& name) {
+  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty() &&
+      sql::SameWord(sql::TextMember(node, "table_name"), name)) {
+    return true;
+  }
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [&name](const Json& child) { return NamesTable(child, name); });
+}
+
+}  // namespace
+
+BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place)
+    : state_(state),
+      source_(state.source),
+      writer_(state.writer),
+      select_(select),
+      place_(place),
+      from_(ReadFrom(select["from_table"], state.source)),
+      scope_(from_, state.source),
+      items_(from_.items.size()),
+      first_relation_(state.plan.relations.size()),
+      first_conjunct_(state.plan.ai_conjuncts.size()),
+      first_relational_(state.plan.relational_conjuncts.size()) {}
+
+void BlockBinder::Bind() {
+  CheckFrom();
+  NameUnnamedItems();
+  DescribeItems();
+  ShortenSchemaNames(select_);
+  ReplaceNaturalJoins();
+  for (Json* expression : sql::ExpressionsOf(select_)) ExpandAliases(*expression, false);
+  NameResultColumns();
+  CollectTerms();
+  PushLocalTerms();
+  for (Json* expression : sql::ExpressionsOf(select_)) BindCallsIn(*expression);
+  for (const FromJoin& join : from_.joins) BindCallsIn((*join.node)["condition"]);
+  ReplaceItems();
+  HideColumns(select_);
+  PlanCoreTerms();
+  PlanJoinTerms();
+  PlanComputed();
+  CreateRelations();
+  AddReductions();
+  SetLimit();
+  for (const FromJoin& join : from_.joins) DropTruths(*join.node, "condition");
+  DropTruths(select_, "where_clause");
+}
+
+// --- names and shape ---
+
+void BlockBinder::CheckFrom() {
+  for (const FromItem& item : from_.items) {
+    const Json* inner = FirstAiCall(*item.node);
+    for (const VisibleCte& cte : place_.ctes) {
+      if (cte.has_ai && NamesTable(*item.node, cte.name)) inner = item.node;
+    }
+    if (inner != nullptr) {
+      throw source_.At(*inner, ErrorCode::kUnsupported,
+                       "AI calls over the rows that other AI calls chose are not supported yet; "
+                       "keep the inner rows with CREATE TABLE .. AS first");
+    }
+  }
+}
+
+void BlockBinder::NameUnnamedItems() {
+  std::size_t unnamed = 0;
+  for (FromItem& item : from_.items) {
+    if (!item.alias.empty()) continue;
+    ++unnamed;
+    item.alias = unnamed == 1 ? "unnamed_subquery" : fmt::format("unnamed_subquery{}", unnamed);
+  }
+}
+
+std::string BlockBinder::WithVisibleCtes(Json node) const {
+  for (const VisibleCte& cte : place_.ctes) {
+    if (!cte.has_ai) node["cte_map"]["map"].push_back(cte.entry);
+  }
+  return writer_.PrintQuery(node);
+}
+
+columnar::Schema BlockBinder::ColumnsOf(std::size_t item) {
+  const Json& node = *from_.items[item].node;
+  try {
+    return state_.catalog.Columns(WithVisibleCtes(writer_.MakeSelect({writer_.star()}, node, {})));
+  } catch (const Error& error) {
+    const bool lateral = item > 0 && sql::TypeOf(node) != "BASE_TABLE";
+    if (!lateral) throw source_.At(node, error.code(), error.what());
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     fmt::format("an item of FROM that reads items before it is not supported yet "
+                                 "beside AI calls ({})",
+                                 error.what()));
+  }
+}
+
+void BlockBinder::DescribeItems() {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    from_.items[i].columns = ColumnsOf(i);
+    items_[i].relation = RelationId(static_cast<std::uint32_t>(first_relation_ + i));
+    items_[i].table = state_.NewTable();
+    state_.plan.relations.push_back({items_[i].relation, from_.items[i].alias, items_[i].table, "", {}});
+  }
+}
+
+/// schema.table.column as table.column, the name that the relation's table answers to.
+void BlockBinder::ShortenSchemaNames(Json& node) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() > 2) {
+    for (const FromItem& item : from_.items) {
+      if (!item.schema.empty() && sql::SameWord(item.schema, path[0]) &&
+          sql::SameWord(item.table, path[1])) {
+        node["column_names"].erase(0);
+        return;
+      }
+    }
+  }
+  sql::ForEachChild(node, [this](Json& child) { ShortenSchemaNames(child); });
+}
+
+/// NATURAL would pair our own columns: it becomes USING over the columns that both sides have.
+void BlockBinder::ReplaceNaturalJoins() {
+  for (const FromJoin& join : from_.joins) {
+    if (sql::TextMember(*join.node, "ref_type") != "NATURAL") continue;
+    Json common = Json::array();
+    for (std::size_t left = 0; left < items_.size(); ++left) {
+      if (!Has(join.left, left)) continue;
+      for (const columnar::Field& field : from_.items[left].columns) {
+        for (std::size_t right = 0; right < items_.size(); ++right) {
+          const bool both = Has(join.right, right) &&
+                            FindColumn(from_.items[right].columns, field.name) >= 0;
+          if (both && std::find(common.begin(), common.end(), field.name) == common.end()) {
+            common.push_back(field.name);
+          }
+        }
+      }
+    }
+    if (common.empty()) {
+      throw source_.At(*join.node, ErrorCode::kBind, "NATURAL JOIN of tables without a common column");
+    }
+    (*join.node)["ref_type"] = "REGULAR";
+    (*join.node)["using_columns"] = common;
+  }
+}
+
+const Json* BlockBinder::SelectAlias(const std::string& name) const {
+  for (const FromItem& item : from_.items) {
+    if (FindColumn(item.columns, name) >= 0) return nullptr;
+  }
+  for (const Json& expression : select_["select_list"]) {
+    if (sql::SameWord(sql::AliasOf(expression), name)) return &expression;
+  }
+  return nullptr;
+}
+
+/// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become what they stand for.
+void BlockBinder::ExpandAliases(Json& node, bool inside_call) {
+  if (sql::IsQueryNode(node)) return;
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() == 1) {
+    const Json* meant = SelectAlias(path[0]);
+    const bool in_where = select_["where_clause"].is_object() && !inside_call;
+    if (meant == nullptr || meant == &node) return;
+    if (inside_call || (in_where && ContainsAiCall(*meant))) {
+      const std::string alias(sql::AliasOf(node));
+      node = Json(*meant);
+      node["alias"] = alias;
+    }
+    return;
+  }
+  const bool inside = inside_call || IsAiCall(node);
+  sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, inside); });
+}
+
+/// Unaliased results that stand for a call have its canonical name; larger ones the name that their text gives.
+void BlockBinder::NameResultColumns() {
+  std::map<std::string, int> used;
+  for (Json& expression : select_["select_list"]) {
+    if (!sql::AliasOf(expression).empty() || !AsksItself(expression)) continue;
+    if (!IsAiCall(expression)) {
+      expression["alias"] = writer_.PrintExpression(expression);
+      continue;
+    }
+    const auto* function = sql::FindAiFunction(sql::FunctionName(expression));
+    const std::string name = sql::LowerCase(function->name);
+    const int count = used[name]++;
+    expression["alias"] = count == 0 ? name : fmt::format("{}_{}", name, count);
+  }
+}
+
+// --- AND terms ---
+
+void BlockBinder::AddTerms(Json& node, bool core) {
+  if (!node.is_object()) return;
+  if (sql::TypeOf(node) == "CONJUNCTION_AND") {
+    for (Json& child : node["children"]) AddTerms(child, core);
+    return;
+  }
+  Term term;
+  term.node = &node;
+  term.reads = scope_.ReadsOf(node);
+  term.core = core;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (Has(term.reads.items, i) && !from_.items[i].core) term.core = false;
+  }
+  term.asks = AsksItself(node);
+  term.deep = AsksInside(node);
+  terms_.push_back(term);
+}
+
+void BlockBinder::CollectTerms() {
+  for (const FromJoin& join : from_.joins) {
+    if (join.core) AddTerms((*join.node)["condition"], true);
+  }
+  AddTerms(select_["where_clause"], true);
+}
+
+bool BlockBinder::IsUsable(const Term& term) const {
+  return term.core && !term.asks && !term.deep && !term.reads.outside &&
+         !(term.reads.has_subquery && place_.nested);
+}
+
+/// Terms about one item move into its relation; terms about none, if they are the same at any time, go into all.
+void BlockBinder::PushLocalTerms() {
+  for (Term& term : terms_) {
+    if (!IsUsable(term) || std::popcount(term.reads.items) > 1) continue;
+    if (term.reads.items == 0) {
+      if (term.reads.is_volatile) continue;
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        if (from_.items[i].core) items_[i].local_terms.push_back(*term.node);
+      }
+      continue;
+    }
+    const auto item = static_cast<std::size_t>(std::countr_zero(term.reads.items));
+    items_[item].local_terms.push_back(*term.node);
+    *term.node = writer_.truth();
+    term.pushed = true;
+  }
+}
+
+std::vector<RelationId> BlockBinder::RelationsOf(ItemSet items) const {
+  std::vector<RelationId> relations;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (Has(items, i)) relations.push_back(items_[i].relation);
+  }
+  return relations;
+}
+
+void BlockBinder::AddRelationalConjunct(const std::string& sql, ItemSet items) {
+  state_.plan.relational_conjuncts.push_back({sql, RelationsOf(items)});
+}
+
+void BlockBinder::AddUsingTerms() {
+  for (const FromJoin& join : from_.joins) {
+    if (!join.core) continue;
+    for (const Json& name : (*join.node)["using_columns"]) {
+      const std::string column = name.get<std::string>();
+      const auto side = [&](ItemSet items) -> std::optional<std::size_t> {
+        for (std::size_t i = 0; i < items_.size(); ++i) {
+          const bool has = Has(items, i) && FindColumn(from_.items[i].columns, column) >= 0;
+          if (has && from_.items[i].core) return i;
+        }
+        return std::nullopt;
+      };
+      const auto left = side(join.left);
+      const auto right = side(join.right);
+      if (!left || !right) continue;
+      AddRelationalConjunct(fmt::format("{} = {}", ColumnSql(from_.items[*left].alias, column),
+                                        ColumnSql(from_.items[*right].alias, column)),
+                            SetOf(*left) | SetOf(*right));
+    }
+  }
+}
+
+// --- conjuncts and computed calls ---
+
+void BlockBinder::PlanCoreTerms() {
+  AddUsingTerms();
+  for (Term& term : terms_) {
+    const bool subquery_free = !term.reads.has_subquery || place_.ctes.empty();
+    if (!term.asks) {
+      const bool between = IsUsable(term) && !term.pushed && std::popcount(term.reads.items) > 1;
+      if (between && subquery_free && !term.reads.is_volatile) {
+        AddRelationalConjunct(writer_.PrintExpression(*term.node), term.reads.items);
+      }
+      continue;
+    }
+    term.reads = scope_.ReadsOf(*term.node);
+    const Reads& reads = term.reads;
+    const bool plannable = term.core && !term.deep && !reads.outside && !reads.has_subquery &&
+                           !reads.is_volatile && reads.items != 0;
+    if (!plannable) {
+      term.core = false;
+      continue;
+    }
+    AiConjunct conjunct;
+    conjunct.sql = writer_.PrintExpression(*term.node);
+    conjunct.calls = GuardedCallsOf(*term.node, ValueUse::kFilter, scope_, writer_);
+    conjunct.relations = RelationsOf(reads.items);
+    conjunct.negated = sql::TypeOf(*term.node) == "OPERATOR_NOT";
+    const Json& inner = conjunct.negated ? (*term.node)["children"][0] : *term.node;
+    if (inner.contains(kCallMark)) {
+      const Call& call = state_.plan.calls[inner[kCallMark].get<std::size_t>()];
+      conjunct.is_call = call.kind == CallKind::kFilter && !call.options.return_error_details;
+    }
+    conjunct.negated = conjunct.negated && conjunct.is_call;
+    state_.plan.ai_conjuncts.push_back(std::move(conjunct));
+  }
+}
+
+/// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON leave.
+void BlockBinder::PlanJoinTerms() {
+  for (const FromJoin& join : from_.joins) {
+    const Json& condition = (*join.node)["condition"];
+    if (join.core || !condition.is_object() || !ContainsLookup(condition)) continue;
+    const auto calls = GuardedCallsOf(condition, ValueUse::kFilter, scope_, writer_);
+    Json pairs = *join.node;
+    pairs["join_type"] = "INNER";
+    pairs["condition"] = nullptr;
+    pairs["ref_type"] = "CROSS";
+    AddComputed(calls, std::move(pairs), {});
+  }
+}
+
+/// FROM without the ON terms that are AND terms of the block: some of them may not be testable yet.
+Json BlockBinder::FromWithoutCoreTerms() const {
+  std::vector<Json> conditions;
+  for (const FromJoin& join : from_.joins) {
+    conditions.push_back((*join.node)["condition"]);
+    if (join.core && conditions.back().is_object()) (*join.node)["condition"] = writer_.truth();
+  }
+  Json from = select_["from_table"];
+  for (std::size_t i = 0; i < conditions.size(); ++i) {
+    (*from_.joins[i].node)["condition"] = std::move(conditions[i]);
+  }
+  return from;
+}
+
+void BlockBinder::PlanComputed() {
+  std::vector<Json> available;
+  std::vector<Term*> open;
+  for (Term& term : terms_) {
+    const bool fit = !term.deep && !term.reads.outside && !term.reads.is_volatile && !term.pushed &&
+                     !(term.reads.has_subquery && !term.asks && place_.nested);
+    if (term.asks && !term.core) {
+      open.push_back(&term);
+    } else if (fit) {
+      available.push_back(*term.node);
+    }
+  }
+  const Json from = FromWithoutCoreTerms();
+  for (const Term* term : open) {
+    AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), from, available);
+    if (!term->reads.outside && !term->reads.is_volatile && !term->deep) {
+      available.push_back(*term->node);
+    }
+  }
+  for (Json* expression : sql::ExpressionsOf(select_)) {
+    if (expression == &select_["where_clause"]) continue;
+    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_), from, available);
+  }
+}
+
+void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, Json from,
+                              const std::vector<Json>& terms) {
+  for (const GuardedCall& guarded : calls) {
+    const Call& call = state_.plan.calls[guarded.call.value()];
+    std::vector<Json> list;
+    for (const Argument& argument : call.arguments) {
+      const std::size_t item = argument.relation.value() - first_relation_;
+      list.push_back(writer_.ParseExpression(
+          argument.id_column.empty()
+              ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
+              : ColumnSql(from_.items[item].alias, argument.id_column)));
+    }
+    if (list.empty()) list.push_back(writer_.ParseExpression("1"));
+    std::vector<Json> where = terms;
+    if (!guarded.guard.empty()) where.push_back(writer_.ParseExpression(guarded.guard));
+    state_.plan.computed.push_back(
+        {guarded.call, WithVisibleCtes(writer_.MakeSelect(std::move(list), from, std::move(where)))});
+  }
+}
+
+}  // namespace quail::plan

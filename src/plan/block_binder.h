@@ -1,0 +1,113 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "plan/bind_state.h"
+#include "plan/from_items.h"
+#include "plan/guards.h"
+#include "plan/name_scope.h"
+
+namespace quail::plan {
+
+/// Where a block stands.
+struct BlockPlace {
+  const std::vector<VisibleCte>& ctes;
+  bool nested = false;      ///< inside of an expression of another block
+  bool outermost = false;   ///< its rows are the statement's
+};
+
+/// Binds one query block (SELECT_NODE) that has AI calls of its own: its FROM items become relations, its calls lookups,
+/// its AND terms conjuncts of the plan; the tree is rewritten in place to read the relations' tables and the lookups.
+class BlockBinder {
+ public:
+  BlockBinder(BindState& state, sql::Json& select, const BlockPlace& place);
+  /// Throws Error{kBind | kUnsupported} with the place in the user's text.
+  void Bind();
+
+ private:
+  /// An AND term of WHERE or of an inner join's ON.
+  struct Term {
+    sql::Json* node = nullptr;
+    Reads reads;
+    bool core = false;       ///< every row of the result meets it, and it reads core items only
+    bool asks = false;       ///< has AI calls of its own
+    bool deep = false;       ///< AI calls in a subquery of it
+    bool pushed = false;
+  };
+  /// What a relation's table needs beside the item's own columns.
+  struct IdColumn {
+    std::string name;
+    std::string argument_sql;
+    bool tokens = false;  ///< a list of token ids rather than a text
+  };
+  struct Item {
+    RelationId relation;
+    std::string table;
+    sql::Json source;                      ///< the item as the user wrote it, once replaced
+    std::vector<sql::Json> local_terms;
+    std::vector<IdColumn> id_columns;
+  };
+
+  // Names and shape.
+  void CheckFrom();
+  void DescribeItems();
+  columnar::Schema ColumnsOf(std::size_t item);
+  void NameUnnamedItems();
+  void ShortenSchemaNames(sql::Json& node);
+  void ReplaceNaturalJoins();
+  void ExpandAliases(sql::Json& node, bool inside_call);
+  const sql::Json* SelectAlias(const std::string& name) const;
+
+  // AND terms.
+  void CollectTerms();
+  void AddTerms(sql::Json& node, bool core);
+  void PushLocalTerms();
+  bool IsUsable(const Term& term) const;
+  void AddUsingTerms();
+  void AddRelationalConjunct(const std::string& sql, ItemSet items);
+
+  // Calls.
+  void NameResultColumns();
+  void BindCallsIn(sql::Json& node);
+  void BindCall(sql::Json& node);
+  Argument BindArgument(const sql::Json& expression, ItemSet items);
+  std::string LookupSql(const Call& call) const;
+  void CheckAnchor(const Call& call, const sql::Json& node) const;
+
+  // Conjuncts and computed calls.
+  void PlanCoreTerms();
+  void PlanJoinTerms();
+  sql::Json FromWithoutCoreTerms() const;
+  void PlanComputed();
+  void AddComputed(const std::vector<GuardedCall>& calls, sql::Json from,
+                   const std::vector<sql::Json>& terms);
+  std::vector<RelationId> RelationsOf(ItemSet items) const;
+
+  // Relations.
+  void CreateRelations();
+  std::string CreateSql(std::size_t item, const std::vector<std::string>& columns) const;
+  std::vector<std::string> NeededColumns(std::size_t item);
+  void ReplaceItems();
+  void HideColumns(sql::Json& node);
+  void DropTruths(sql::Json& holder, const char* key);
+  void AddReductions();
+  void SetLimit();
+  std::string WithVisibleCtes(sql::Json node) const;
+
+  BindState& state_;
+  const SourceText& source_;
+  const SqlWriter& writer_;
+  sql::Json& select_;
+  BlockPlace place_;
+  FromTree from_;
+  NameScope scope_;
+  std::vector<Term> terms_;
+  std::vector<Item> items_;
+  std::size_t first_relation_ = 0;
+  std::size_t first_conjunct_ = 0;
+  std::size_t first_relational_ = 0;
+};
+
+}  // namespace quail::plan

@@ -1,0 +1,242 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+#include <string_view>
+
+#include "fmt/format.h"
+#include "plan/block_binder.h"
+#include "sql/lexer.h"
+
+/// BlockBinder: FROM items become relations, and the tree reads their tables.
+namespace quail::plan {
+
+using sql::Json;
+
+namespace {
+
+/// Functions that are certainly evaluated row by row.
+constexpr std::array<std::string_view, 16> kScalars = {
+    "left",  "right", "upper",  "lower",  "substr",  "substring", "length", "concat",
+    "trim",  "round", "replace", "coalesce", "abs", "quail_verdict", "quail_probability",
+    "quail_tokens"};
+
+/// Column names that a block's tree mentions, in lower case.
+struct Mentions {
+  bool everything = false;
+  std::set<std::string> all_of;     ///< aliases under a star
+  std::set<std::string> bare;       ///< column, or the first part of a longer path
+  std::set<std::string> qualified;  ///< alias.column
+};
+
+void Collect(const Json& node, bool nested, Mentions& mentions) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (!path.empty()) mentions.bare.insert(sql::LowerCase(path[0]));
+  if (path.size() > 1) {
+    mentions.qualified.insert(sql::LowerCase(path[0]) + "." + sql::LowerCase(path[1]));
+  }
+  if (sql::ClassOf(node) == "STAR" && !nested) {
+    const std::string_view alias = sql::TextMember(node, "relation_name");
+    if (alias.empty()) mentions.everything = true;
+    mentions.all_of.insert(sql::LowerCase(alias));
+  }
+  if (node.is_object() && node.contains("using_columns")) {
+    for (const Json& name : node["using_columns"]) {
+      if (name.is_string()) mentions.bare.insert(sql::LowerCase(name.get<std::string>()));
+    }
+  }
+  if (!node.is_structured()) return;
+  const bool inside = nested || (sql::IsQueryNode(node));
+  for (const Json& child : node) Collect(child, inside, mentions);
+}
+
+bool OnlyScalars(const Json& node) {
+  if (sql::ClassOf(node) == "WINDOW" || sql::ClassOf(node) == "SUBQUERY") return false;
+  if (sql::ClassOf(node) == "FUNCTION" && node.value("is_operator", false) == false) {
+    const std::string name = sql::FunctionName(node);
+    if (std::find(kScalars.begin(), kScalars.end(), name) == kScalars.end()) return false;
+  }
+  if (!node.is_structured()) return true;
+  return std::all_of(node.begin(), node.end(), [](const Json& child) { return OnlyScalars(child); });
+}
+
+std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
+  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
+  const auto constant = sql::ConstantOf(modifier[key]);
+  if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
+  if (constant->number < 0 || constant->number > 1e15) return std::nullopt;
+  const auto count = static_cast<std::uint64_t>(constant->number);
+  return static_cast<double>(count) == constant->number ? std::optional(count) : std::nullopt;
+}
+
+}  // namespace
+
+void BlockBinder::ReplaceItems() {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    Json table = writer_.ParseTable(items_[i].table, from_.items[i].alias);
+    std::swap(*from_.items[i].node, table);
+    items_[i].source = std::move(table);
+  }
+}
+
+/// `*` must not show the columns that we add.
+void BlockBinder::HideColumns(Json& node) {
+  if (sql::ClassOf(node) == "STAR") {
+    const std::string_view alias = sql::TextMember(node, "relation_name");
+    Json& excluded = node["exclude_list"];
+    bool any = false;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const FromItem& item = from_.items[i];
+      if (alias.empty() ? !item.visible : !sql::SameWord(item.alias, alias)) continue;
+      for (const IdColumn& column : items_[i].id_columns) excluded.push_back(column.name);
+      any = true;
+    }
+    if (any) excluded.push_back("quail_row");
+    return;
+  }
+  sql::ForEachChild(node, [this](Json& child) {
+    if (!sql::IsQueryNode(child)) HideColumns(child);
+  });
+}
+
+std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
+  Mentions mentions;
+  for (const Json& part : select_) {
+    if (part.is_structured()) Collect(part, false, mentions);
+  }
+  const FromItem& item = from_.items[index];
+  const std::string alias = sql::LowerCase(item.alias);
+  const bool is_column = std::any_of(
+      from_.items.begin(), from_.items.end(),
+      [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
+  if (mentions.bare.contains(alias) && !is_column) {
+    const auto starts = mentions.qualified.lower_bound(alias + ".");
+    const bool qualifies = starts != mentions.qualified.end() && starts->starts_with(alias + ".");
+    if (!qualifies) {
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("whole rows ({}) beside AI calls are not supported yet", item.alias));
+    }
+  }
+  const bool all = mentions.everything || mentions.all_of.contains(alias);
+  std::vector<std::string> columns;
+  std::set<std::string> seen;
+  for (const columnar::Field& field : item.columns) {
+    const std::string name = sql::LowerCase(field.name);
+    const bool mentioned = all || mentions.bare.contains(name) ||
+                           mentions.qualified.contains(fmt::format("{}.{}", alias, name));
+    if (mentioned && seen.insert(name).second) columns.push_back(field.name);
+  }
+  return columns;
+}
+
+std::string BlockBinder::CreateSql(std::size_t index, const std::vector<std::string>& columns) const {
+  const FromItem& item = from_.items[index];
+  std::string list = "row_number() OVER () - 1 AS quail_row";
+  for (const std::string& column : columns) {
+    list += fmt::format(", {}", ColumnSql(item.alias, column));
+  }
+  for (const IdColumn& column : items_[index].id_columns) {
+    list += column.tokens
+                ? fmt::format(", quail_token_list_id({}) AS {}", column.argument_sql, column.name)
+                : fmt::format(", quail_text_id(CAST({} AS VARCHAR)) AS {}", column.argument_sql,
+                              column.name);
+  }
+  const std::string inner = WithVisibleCtes(
+      writer_.MakeSelect({writer_.star()}, items_[index].source, items_[index].local_terms));
+  return fmt::format("CREATE TEMP TABLE {} AS SELECT {} FROM ({}) AS {}",
+                     sql::QuoteIdentifier(items_[index].table), list, inner,
+                     sql::QuoteIdentifier(item.alias));
+}
+
+void BlockBinder::CreateRelations() {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    Relation& relation = state_.plan.relations[first_relation_ + i];
+    relation.create_sql = CreateSql(i, NeededColumns(i));
+    for (const IdColumn& column : items_[i].id_columns) relation.id_columns.push_back(column.name);
+    state_.plan.cleanup_sql.push_back(
+        fmt::format("DROP TABLE IF EXISTS {}", sql::QuoteIdentifier(items_[i].table)));
+  }
+}
+
+/// Rows of a core relation with texts that no combination of the other core relations' rows can complete are deleted:
+/// no question is asked about them.
+void BlockBinder::AddReductions() {
+  const auto& conjuncts = state_.plan.relational_conjuncts;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].id_columns.empty() || !from_.items[i].core) continue;
+    ItemSet linked = SetOf(i);
+    std::vector<std::string> terms;
+    for (bool grew = true; grew;) {
+      grew = false;
+      terms.clear();
+      for (std::size_t c = first_relational_; c < conjuncts.size(); ++c) {
+        ItemSet items = 0;
+        for (const RelationId id : conjuncts[c].relations) items |= SetOf(id.value() - first_relation_);
+        if ((items & linked) == 0) continue;
+        grew = grew || (items & ~linked) != 0;
+        linked |= items;
+        terms.push_back(fmt::format("({})", conjuncts[c].sql));
+      }
+    }
+    std::vector<std::string> reasons;
+    std::vector<std::string> tables;
+    for (std::size_t k = 0; k < items_.size(); ++k) {
+      const std::string table = sql::QuoteIdentifier(items_[k].table);
+      if (Has(linked, k)) {
+        tables.push_back(fmt::format("{} AS {}", table, sql::QuoteIdentifier(from_.items[k].alias)));
+      } else if (from_.items[k].core) {
+        reasons.push_back(fmt::format("NOT EXISTS (SELECT 1 FROM {})", table));
+      }
+    }
+    if (!terms.empty()) {
+      reasons.push_back(fmt::format("quail_row NOT IN (SELECT {} FROM {} WHERE {})",
+                                    ColumnSql(from_.items[i].alias, "quail_row"),
+                                    fmt::join(tables, ", "), fmt::join(terms, " AND ")));
+    }
+    if (reasons.empty()) continue;
+    state_.plan.reduction_sql.push_back(
+        fmt::format("DELETE FROM {} WHERE {}", sql::QuoteIdentifier(items_[i].table),
+                    fmt::join(reasons, " OR ")));
+  }
+}
+
+/// LIMIT counts rows that the planned terms alone decide.
+void BlockBinder::SetLimit() {
+  LogicalPlan& plan = state_.plan;
+  const Json& modifiers = select_["modifiers"];
+  if (!place_.outermost || !plan.computed.empty() || modifiers.size() != 1) return;
+  if (sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || !select_["group_expressions"].empty()) return;
+  if (!select_["having"].is_null() || !select_["qualify"].is_null()) return;
+  if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
+  for (const FromJoin& join : from_.joins) {
+    if (!join.core && sql::TextMember(*join.node, "join_type") != "LEFT") return;
+  }
+  for (const Term& term : terms_) {
+    const bool counted = term.pushed || (term.asks && term.core) ||
+                         (IsUsable(term) && !term.reads.has_subquery && !term.reads.is_volatile);
+    if (!counted) return;
+  }
+  const auto limit = Count(modifiers[0], "limit");
+  const auto offset = Count(modifiers[0], "offset");
+  if (limit && offset && !modifiers[0]["limit"].is_null()) plan.limit = *limit + *offset;
+}
+
+void BlockBinder::DropTruths(Json& holder, const char* key) {
+  Json& condition = holder[key];
+  if (condition.is_null()) return;
+  if (condition == writer_.truth()) {
+    const bool join = sql::TypeOf(holder) == "JOIN";
+    if (!join) condition = nullptr;
+    return;
+  }
+  if (sql::TypeOf(condition) != "CONJUNCTION_AND") return;
+  std::vector<Json> kept;
+  for (Json& term : condition["children"]) {
+    if (term != writer_.truth()) kept.push_back(std::move(term));
+  }
+  if (kept.empty()) kept.push_back(writer_.truth());
+  condition = writer_.MakeAnd(std::move(kept));
+  if (condition == writer_.truth()) DropTruths(holder, key);
+}
+
+}  // namespace quail::plan

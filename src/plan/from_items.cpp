@@ -1,0 +1,95 @@
+#include "plan/from_items.h"
+
+#include <algorithm>
+
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+namespace {
+
+using sql::Json;
+
+/// DuckDB names an unaliased file by its base name up to the first dot of it.
+std::string BaseName(std::string_view table) {
+  if (table.find_first_of("/.") == std::string_view::npos) return std::string(table);
+  const std::size_t slash = table.find_last_of('/');
+  std::string_view base = slash == std::string_view::npos ? table : table.substr(slash + 1);
+  return std::string(base.substr(0, base.find('.')));
+}
+
+std::string AliasOfItem(const Json& node) {
+  const std::string_view alias = sql::AliasOf(node);
+  if (!alias.empty()) return std::string(alias);
+  if (sql::TypeOf(node) == "BASE_TABLE") return BaseName(sql::TextMember(node, "table_name"));
+  if (sql::TypeOf(node) == "TABLE_FUNCTION") return sql::FunctionName(node["function"]);
+  return {};
+}
+
+/// What becomes of core and visible below a join.
+struct Below {
+  bool core = true;
+  bool visible = true;
+};
+
+struct Sides {
+  Below left;
+  Below right;
+  bool core_join = false;
+};
+
+Sides SidesOf(const Json& join, Below above) {
+  const std::string_view type = sql::TextMember(join, "join_type");
+  const std::string_view form = sql::TextMember(join, "ref_type");
+  const bool plain = form == "REGULAR" || form == "CROSS" || form == "NATURAL";
+  Sides sides{above, above, false};
+  const bool keeps_left = type == "INNER" || type == "LEFT" || type == "SEMI" || type == "ANTI";
+  const bool keeps_right = type == "INNER" || type == "RIGHT";
+  sides.left.core = above.core && plain && keeps_left;
+  sides.right.core = above.core && plain && keeps_right;
+  sides.right.visible = above.visible && type != "SEMI" && type != "ANTI";
+  sides.core_join = above.core && plain && type == "INNER";
+  return sides;
+}
+
+ItemSet Collect(Json& node, Below below, const SourceText& source, FromTree& tree) {
+  if (sql::TypeOf(node) == "EMPTY") return 0;
+  if (sql::TypeOf(node) == "JOIN") {
+    const Sides sides = SidesOf(node, below);
+    FromJoin join{&node, 0, 0, sides.core_join};
+    join.left = Collect(node["left"], sides.left, source, tree);
+    join.right = Collect(node["right"], sides.right, source, tree);
+    tree.joins.push_back(join);
+    return join.left | join.right;
+  }
+  if (tree.items.size() == kMaxItems) {
+    throw source.At(node, ErrorCode::kUnsupported,
+                    "more than 64 tables beside AI calls are not supported yet");
+  }
+  FromItem item;
+  item.node = &node;
+  item.alias = AliasOfItem(node);
+  item.schema = sql::TextMember(node, "schema_name");
+  item.table = sql::TextMember(node, "table_name");
+  item.core = below.core;
+  item.visible = below.visible;
+  tree.items.push_back(std::move(item));
+  return SetOf(tree.items.size() - 1);
+}
+
+}  // namespace
+
+FromTree ReadFrom(Json& from, const SourceText& source) {
+  FromTree tree;
+  Collect(from, Below{}, source, tree);
+  return tree;
+}
+
+int FindColumn(const columnar::Schema& columns, std::string_view name) {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const columnar::Field& field) {
+    return sql::SameWord(field.name, name);
+  });
+  return found == columns.end() ? -1 : static_cast<int>(found - columns.begin());
+}
+
+}  // namespace quail::plan

@@ -1,0 +1,114 @@
+#include "plan/guards.h"
+
+#include <algorithm>
+#include <string>
+
+#include "fmt/format.h"
+
+namespace quail::plan {
+
+namespace {
+
+using sql::Json;
+
+class GuardWalk {
+ public:
+  GuardWalk(const NameScope& scope, const SqlWriter& writer) : scope_(scope), writer_(writer) {}
+
+  void Visit(const Json& node, ValueUse use) {
+    if (!ContainsLookup(node) || sql::IsQueryNode(node)) return;
+    if (node.contains(kCallMark)) {
+      calls_.push_back({CallId(node[kCallMark].get<std::uint32_t>()),
+                        fmt::format("{}", fmt::join(guards_, " AND "))});
+      return;
+    }
+    const std::string_view type = sql::TypeOf(node);
+    const bool filter = use == ValueUse::kFilter;
+    if (type == "CONJUNCTION_AND") {
+      return VisitTerms(node["children"], filter ? "" : " IS NOT FALSE", use);
+    }
+    if (type == "CONJUNCTION_OR") return VisitTerms(node["children"], " IS NOT TRUE", use);
+    if (type == "OPERATOR_COALESCE") return VisitCoalesce(node["children"]);
+    if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
+    for (const Json& child : node) {
+      if (child.is_structured()) VisitAny(child);
+    }
+  }
+
+  std::vector<GuardedCall> Take() { return std::move(calls_); }
+
+ private:
+  void VisitAny(const Json& node) {
+    if (node.is_object()) return Visit(node, ValueUse::kAny);
+    for (const Json& child : node) {
+      if (child.is_structured()) VisitAny(child);
+    }
+  }
+
+  /// Terms in turn, those without calls first, each under what the ones before it leave open.
+  void VisitTerms(const Json& terms, const char* open, ValueUse use) {
+    const std::size_t depth = guards_.size();
+    for (const Json& term : terms) {
+      if (!ContainsLookup(term)) Push(term, open);
+    }
+    for (const Json& term : terms) {
+      if (!ContainsLookup(term)) continue;
+      Visit(term, use);
+      Push(term, open);
+    }
+    guards_.resize(depth);
+  }
+
+  void VisitCoalesce(const Json& arguments) {
+    const std::size_t depth = guards_.size();
+    for (const Json& argument : arguments) {
+      Visit(argument, ValueUse::kAny);
+      Push(argument, " IS NULL");
+    }
+    guards_.resize(depth);
+  }
+
+  void VisitCase(const Json& node, ValueUse use) {
+    const std::size_t depth = guards_.size();
+    for (const Json& check : node["case_checks"]) {
+      Visit(check["when_expr"], ValueUse::kFilter);
+      const std::size_t before = guards_.size();
+      Push(check["when_expr"], "");
+      Visit(check["then_expr"], use);
+      guards_.resize(before);
+      Push(check["when_expr"], " IS NOT TRUE");
+    }
+    if (node.contains("else_expr") && node["else_expr"].is_object()) {
+      Visit(node["else_expr"], use);
+    }
+    guards_.resize(depth);
+  }
+
+  void Push(const Json& term, const char* open) {
+    const Reads reads = scope_.ReadsOf(term);
+    if (reads.outside || reads.has_subquery || reads.is_volatile || reads.aggregates) return;
+    guards_.push_back(fmt::format("(({}){})", writer_.PrintExpression(term), open));
+  }
+
+  const NameScope& scope_;
+  const SqlWriter& writer_;
+  std::vector<std::string> guards_;
+  std::vector<GuardedCall> calls_;
+};
+
+}  // namespace
+
+bool ContainsLookup(const Json& node) {
+  if (node.is_object() && node.contains(kCallMark)) return true;
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(), [](const Json& child) { return ContainsLookup(child); });
+}
+
+std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,
+                                        const NameScope& scope, const SqlWriter& writer) {
+  GuardWalk walk(scope, writer);
+  walk.Visit(expression, use);
+  return walk.Take();
+}
+
+}  // namespace quail::plan

@@ -1,0 +1,184 @@
+#include "plan/name_scope.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "fmt/format.h"
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+namespace {
+
+using sql::Json;
+
+constexpr std::array<std::string_view, 9> kVolatileFunctions = {
+    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
+    "write_log"};
+constexpr std::array<std::string_view, 22> kAggregates = {
+    "any_value", "arbitrary",  "arg_max",        "arg_min",    "array_agg", "avg",
+    "bool_and",  "bool_or",    "count",          "count_star", "first",     "group_concat",
+    "last",      "list",       "listagg",        "max",        "mean",      "median",
+    "min",       "string_agg", "sum",            "mode"};
+
+template <std::size_t N>
+bool OneOf(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::vector<std::size_t> NameScope::ItemsWith(const std::string& column) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < from_.items.size(); ++i) {
+    if (FindColumn(from_.items[i].columns, column) >= 0) found.push_back(i);
+  }
+  return found;
+}
+
+int NameScope::ItemNamed(const std::string& alias) const {
+  for (std::size_t i = 0; i < from_.items.size(); ++i) {
+    if (!alias.empty() && sql::SameWord(from_.items[i].alias, alias)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Reads NameScope::ReadsOf(const Json& expression) const {
+  Reads reads;
+  AddReads(expression, false, reads);
+  return reads;
+}
+
+void NameScope::AddReads(const Json& node, bool nested, Reads& reads) const {
+  const std::string_view kind = sql::ClassOf(node);
+  if (kind == "COLUMN_REF") return AddColumn(node, nested, reads);
+  if (kind == "PARAMETER" || kind == "LAMBDA" || kind == "STAR") reads.outside = true;
+  if (sql::IsQueryNode(node)) reads.has_subquery = nested = true;
+  const std::string function = sql::FunctionName(node);
+  if (OneOf(kVolatileFunctions, function)) reads.is_volatile = true;
+  if (!nested && (kind == "WINDOW" || OneOf(kAggregates, function))) reads.aggregates = true;
+  if (!node.is_structured()) return;
+  for (const Json& child : node) AddReads(child, nested, reads);
+}
+
+void NameScope::AddColumn(const Json& reference, bool nested, Reads& reads) const {
+  const std::vector<std::string> path = sql::ColumnPath(reference);
+  bool found = false;
+  if (path.size() > 1) {
+    if (const int item = ItemNamed(path[0]); item >= 0) {
+      reads.items |= SetOf(static_cast<std::size_t>(item));
+      return;
+    }
+  }
+  for (const std::size_t item : ItemsWith(path.empty() ? "" : path[0])) {
+    reads.items |= SetOf(item);
+    found = true;
+  }
+  if (!found && !nested) reads.outside = true;
+}
+
+ItemSet NameScope::ResolveArgument(const Json& node) const {
+  const std::string_view kind = sql::ClassOf(node);
+  if (kind == "COLUMN_REF") return ResolveColumn(node);
+  if (kind == "SUBQUERY") {
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     "a subquery in an argument of an AI call is not supported yet");
+  }
+  const std::string function = sql::FunctionName(node);
+  if (kind == "WINDOW" || OneOf(kAggregates, function)) {
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     fmt::format("{} in an argument of an AI call is not supported yet; compute it "
+                                 "in a subquery of FROM",
+                                 function));
+  }
+  if (function.starts_with("quail_") || function.starts_with("ai_")) {
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     "an AI call in an argument of another is not supported yet");
+  }
+  if (kind == "LAMBDA" || OneOf(kVolatileFunctions, function)) {
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     "lambdas and volatile functions in an argument of an AI call are not supported "
+                     "yet");
+  }
+  ItemSet items = 0;
+  if (!node.is_structured()) return items;
+  for (const Json& child : node) items |= ResolveArgument(child);
+  return items;
+}
+
+ItemSet NameScope::ResolveColumn(const Json& reference) const {
+  const std::vector<std::string> path = sql::ColumnPath(reference);
+  if (path.size() > 1) {
+    if (const int item = ItemNamed(path[0]); item >= 0) {
+      if (FindColumn(from_.items[static_cast<std::size_t>(item)].columns, path[1]) >= 0) {
+        return SetOf(static_cast<std::size_t>(item));
+      }
+      throw source_.At(reference, ErrorCode::kBind,
+                       fmt::format("table {} has no column {}{}", path[0], path[1],
+                                   Suggest(path[1])));
+    }
+  }
+  const std::vector<std::size_t> items = ItemsWith(path[0]);
+  if (items.empty()) {
+    const std::string name = fmt::format("{}", fmt::join(path, "."));
+    const bool text = name.find_first_of(" {?") != std::string::npos;
+    throw source_.At(reference, ErrorCode::kBind,
+                     fmt::format("unknown column {}{}", name,
+                                 text ? ": \"..\" is a name; texts are written in '..'"
+                                      : Suggest(path.back())));
+  }
+  if (items.size() > 1 && !JoinedByUsing(path[0], items)) {
+    throw source_.At(reference, ErrorCode::kBind,
+                     fmt::format("column {} is ambiguous: {}.{} or {}.{}", path[0],
+                                 from_.items[items[0]].alias, path[0],
+                                 from_.items[items[1]].alias, path[0]));
+  }
+  return SetOf(items[0]);
+}
+
+bool NameScope::JoinedByUsing(const std::string& column,
+                              const std::vector<std::size_t>& items) const {
+  ItemSet joined = 0;
+  for (const FromJoin& join : from_.joins) {
+    if (!join.node->contains("using_columns")) continue;
+    for (const Json& name : (*join.node)["using_columns"]) {
+      if (name.is_string() && sql::SameWord(name.get<std::string>(), column)) {
+        joined |= join.left | join.right;
+      }
+    }
+  }
+  return std::all_of(items.begin(), items.end(), [joined](std::size_t i) { return Has(joined, i); });
+}
+
+NameScope::Column NameScope::ColumnOf(const Json& expression) const {
+  const std::vector<std::string> path = sql::ColumnPath(expression);
+  if (path.empty()) return {};
+  if (path.size() == 2) {
+    const int item = ItemNamed(path[0]);
+    if (item < 0) return {};
+    return {item, FindColumn(from_.items[static_cast<std::size_t>(item)].columns, path[1])};
+  }
+  const std::vector<std::size_t> items = ItemsWith(path[0]);
+  if (path.size() != 1 || items.empty()) return {};
+  return {static_cast<int>(items[0]), FindColumn(from_.items[items[0]].columns, path[0])};
+}
+
+/// " (columns: a, b, c)", the candidates a reader looks for.
+std::string NameScope::Suggest(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const FromItem& item : from_.items) {
+    for (const columnar::Field& field : item.columns) names.push_back(field.name);
+  }
+  const std::string lower = sql::LowerCase(name);
+  std::stable_partition(names.begin(), names.end(), [&](const std::string& candidate) {
+    const std::string other = sql::LowerCase(candidate);
+    return other.starts_with(lower.substr(0, 2)) || other.find(lower) != std::string::npos;
+  });
+  if (names.empty()) return {};
+  const bool more = names.size() > 8;
+  if (more) names.resize(8);
+  return fmt::format(" (columns: {}{})", fmt::join(names, ", "), more ? ", .." : "");
+}
+
+}  // namespace quail::plan

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/from_items.h"
+#include "plan/source_text.h"
+#include "sql/duckdb_ast.h"
+
+namespace quail::plan {
+
+/// What an expression reads from its block.
+struct Reads {
+  ItemSet items = 0;
+  /// It reads what is not a column of an item for certain: an enclosing block's column, an alias of the select list, a
+  /// parameter.
+  bool outside = false;
+  bool has_subquery = false;
+  bool is_volatile = false;  ///< random() and the like: must run once
+  bool aggregates = false;   ///< it is about groups or windows, not rows
+};
+
+/// The names of one block.
+class NameScope {
+ public:
+  NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {}
+
+  /// Everything that `expression` may read; names inside of nested queries that could be an item's count as its.
+  Reads ReadsOf(const sql::Json& expression) const;
+
+  /// The items that an argument of an AI call reads. Throws Error{kBind} for unknown and ambiguous columns, with their
+  /// place, Error{kUnsupported} for subqueries in it.
+  ItemSet ResolveArgument(const sql::Json& expression) const;
+
+  /// The item and the column of a plain COLUMN_REF, -1 where it is none.
+  struct Column {
+    int item = -1;
+    int column = -1;
+  };
+  Column ColumnOf(const sql::Json& expression) const;
+
+ private:
+  std::vector<std::size_t> ItemsWith(const std::string& column) const;
+  int ItemNamed(const std::string& alias) const;
+  void AddReads(const sql::Json& node, bool nested, Reads& reads) const;
+  void AddColumn(const sql::Json& reference, bool nested, Reads& reads) const;
+  ItemSet ResolveColumn(const sql::Json& reference) const;
+  bool JoinedByUsing(const std::string& column, const std::vector<std::size_t>& items) const;
+  std::string Suggest(const std::string& name) const;
+
+  const FromTree& from_;
+  const SourceText& source_;
+};
+
+}  // namespace quail::plan

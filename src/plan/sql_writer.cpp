@@ -1,0 +1,66 @@
+#include "plan/sql_writer.h"
+
+#include "base/check.h"
+#include "fmt/format.h"
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+using sql::Json;
+
+SqlWriter::SqlWriter(Catalog& catalog) : catalog_(catalog) {
+  Json tree = sql::ReadTree(catalog_.Parse("SELECT *, TRUE, TRUE AND TRUE"));
+  select_ = std::move(sql::QueryNode(tree));
+  Json& list = select_["select_list"];
+  QUAIL_CHECK_EQ(list.size(), 3U);
+  star_ = std::move(list[0]);
+  truth_ = std::move(list[1]);
+  and_ = std::move(list[2]);
+  list = Json::array();
+}
+
+Json SqlWriter::ParseExpression(std::string_view sql) const {
+  Json tree = sql::ReadTree(catalog_.Parse(fmt::format("SELECT {}", sql)));
+  return std::move(sql::QueryNode(tree)["select_list"][0]);
+}
+
+Json SqlWriter::ParseTable(std::string_view table, std::string_view alias) const {
+  Json tree = sql::ReadTree(catalog_.Parse(fmt::format(
+      "SELECT 1 FROM {} AS {}", sql::QuoteIdentifier(table), sql::QuoteIdentifier(alias))));
+  return std::move(sql::QueryNode(tree)["from_table"]);
+}
+
+std::string SqlWriter::PrintQuery(const Json& node) const {
+  return catalog_.Print(sql::MakeTree(node).dump());
+}
+
+std::string SqlWriter::PrintExpression(const Json& expression) const {
+  constexpr std::string_view kSelect = "SELECT ";
+  Json copy = expression;
+  copy["alias"] = "";
+  const std::string sql = PrintQuery(MakeSelect({std::move(copy)}, nullptr, {}));
+  QUAIL_CHECK(sql.starts_with(kSelect));
+  return sql.substr(kSelect.size());
+}
+
+Json SqlWriter::MakeSelect(std::vector<Json> list, Json from, std::vector<Json> terms) const {
+  Json node = select_;
+  node["select_list"] = std::move(list);
+  if (!from.is_null()) node["from_table"] = std::move(from);
+  node["where_clause"] = MakeAnd(std::move(terms));
+  return node;
+}
+
+Json SqlWriter::MakeAnd(std::vector<Json> terms) const {
+  if (terms.empty()) return nullptr;
+  if (terms.size() == 1) return std::move(terms[0]);
+  Json conjunction = and_;
+  conjunction["children"] = std::move(terms);
+  return conjunction;
+}
+
+std::string ColumnSql(std::string_view alias, std::string_view column) {
+  return fmt::format("{}.{}", sql::QuoteIdentifier(alias), sql::QuoteIdentifier(column));
+}
+
+}  // namespace quail::plan

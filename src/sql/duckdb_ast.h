@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// DuckDB's syntax trees as JSON (json_serialize_sql), of 1.5 and of 2.0. A tree stays JSON: what we do not know is kept
+/// as it is; these functions read the nodes that we know and hide the differences of the versions.
+namespace quail::sql {
+
+using Json = nlohmann::json;
+
+/// The parse of exactly one SELECT statement. Throws Error{kCorrupt} for anything else.
+Json ReadTree(std::string_view text);
+/// The query node of a tree.
+Json& QueryNode(Json& tree);
+const Json& QueryNode(const Json& tree);
+/// A tree of one statement around a query node.
+Json MakeTree(Json node);
+
+/// "FUNCTION", "COLUMN_REF", "CONSTANT" ..; empty for what is no expression.
+std::string_view ClassOf(const Json& node);
+/// "SELECT_NODE", "BASE_TABLE", "JOIN", "CONJUNCTION_AND" ..; empty if there is none.
+std::string_view TypeOf(const Json& node);
+bool IsExpression(const Json& node);
+/// A SELECT_NODE, SET_OPERATION_NODE, RECURSIVE_CTE_NODE ..
+bool IsQueryNode(const Json& node);
+
+/// Bytes into the text that was parsed.
+std::optional<std::size_t> LocationOf(const Json& node);
+std::string_view AliasOf(const Json& node);
+/// A member as text; empty if it is absent or no text.
+std::string_view TextMember(const Json& node, const char* key);
+
+struct FunctionArgument {
+  std::string_view name;  ///< empty: positional
+  Json* value = nullptr;
+};
+/// Lower-case name of a FUNCTION or WINDOW; empty for other nodes.
+std::string FunctionName(const Json& node);
+std::vector<FunctionArgument> ArgumentsOf(Json& function);
+
+enum class ConstantKind : std::uint8_t { kText, kNumber, kBoolean, kNull, kOther };
+struct Constant {
+  ConstantKind kind = ConstantKind::kOther;
+  std::string text;     ///< kText; a number's digits
+  double number = 0;    ///< kNumber
+  bool boolean = false; ///< kBoolean
+};
+/// The value of a literal; nullopt for other expressions.
+std::optional<Constant> ConstantOf(const Json& node);
+
+/// The parts of a COLUMN_REF; empty for other nodes.
+std::vector<std::string> ColumnPath(const Json& node);
+
+/// Calls `visit` with every object directly below `node`, at any depth of arrays and plain members between.
+void ForEachChild(Json& node, const std::function<void(Json&)>& visit);
+
+/// The expressions of a SELECT_NODE itself, in the order of evaluation: WHERE, GROUP BY, HAVING, QUALIFY, the select
+/// list, modifiers. JOIN conditions are not among them.
+std::vector<Json*> ExpressionsOf(Json& select);
+
+/// The names and query nodes of the CTEs that a query node defines, in order.
+struct CteEntry {
+  std::string name;
+  Json* query = nullptr;
+};
+std::vector<CteEntry> CtesOf(Json& node);
+
+}  // namespace quail::sql
