@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Builds the judge's rows: train.jsonl, word.jsonl (unseen wordings and texts), kind.jsonl (unseen kinds of question).
+
+    judge_data.py SOURCES OUT [--seed N]
+
+SOURCES is what judge_sources.sh leaves: debian/, wordnet/, fortunes/. The same sources and seed give the same rows.
+"""
+import argparse
+import collections
+import pathlib
+
+from bank import BankSource, read_bank
+from rows import SPLITS, Collector
+from source_debian import DebianSource
+from source_fortunes import FortuneSource
+from source_interests import InterestSource
+from source_numbers import NumberSource
+from source_reviews import ReviewSource
+from source_wordnet import WordNet, WordNetSource
+
+BANKS = pathlib.Path(__file__).parent / 'banks'
+# Rows per bank: (documents with a question, pairs of documents).
+BANK_ROWS = {'issues': (9000, 700), 'acts': (4500, 400), 'genres': (9000, 700), 'topics': (4500, 900), 'persons': (4500, 0)}
+TEST_ROWS_PER_KIND = 40
+TEST_ROWS_PER_PAIR_KIND = 400
+
+
+def collect(sources, seed):
+    rows = Collector(seed)
+    wordnet = WordNet(sources / 'wordnet')
+    rows.random.shuffle(wordnet.examples)
+    filler = [text.capitalize() + '.' for text in wordnet.examples[5000:9000]]
+    debian = DebianSource(sources / 'debian', rows)
+    debian.make()
+    WordNetSource(wordnet, rows).make()
+    FortuneSource(sources / 'fortunes', wordnet, debian.packages[5000:6500], rows).make()
+    for name, (count, twins) in BANK_ROWS.items():
+        BankSource(read_bank(BANKS / f'{name}.txt'), rows, filler).make(count, twins)
+    InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(8000)
+    ReviewSource(rows).make(7000, 5000)
+    NumberSource(rows, filler).make(12000, 2400)
+    return rows
+
+
+def thin(rows):
+    """At most so many test rows a kind, so that no kind dominates."""
+    seen, kept = collections.Counter(), []
+    for row in rows:
+        seen[row.source, row.kind] += 1
+        if seen[row.source, row.kind] <= (TEST_ROWS_PER_PAIR_KIND if row.partner else TEST_ROWS_PER_KIND):
+            kept.append(row)
+    return kept
+
+
+def write(rows, out):
+    out.mkdir(parents=True, exist_ok=True)
+    for split in SPLITS:
+        rows.random.shuffle(rows.rows[split])
+        kept = rows.rows[split] if split == 'train' else thin(rows.rows[split])
+        with open(out / f'{split}.jsonl', 'w', encoding='utf8') as file:
+            file.writelines(row.to_json() + '\n' for row in kept)
+        sources = collections.Counter(row.source for row in kept)
+        share = sum(row.truth for row in kept) / max(1, len(kept))
+        print(split, len(kept), dict(sources), f'TRUE {share:.3f}', 'kinds', len({row.kind for row in kept}),
+              f'characters {sum(len(row.text) for row in kept) / max(1, len(kept)):.0f}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('sources', type=pathlib.Path)
+    parser.add_argument('out', type=pathlib.Path)
+    parser.add_argument('--seed', type=int, default=11)
+    arguments = parser.parse_args()
+    write(collect(arguments.sources, arguments.seed), arguments.out)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Trains the judge's adapter on a GPU from the files of judge_pack.py and evaluates it on the test splits.
+
+    judge_train.py PACK OUT --seed 0 [--rank 8 --lr 2e-3 --epochs 3 --mass 0.1 --limit SECONDS]
+    judge_train.py PACK OUT --raw        evaluates the base model alone
+
+Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors).
+Loss: logistic on the margin, plus `mass` x -log of the probability of the four label tokens over the vocabulary.
+"""
+import argparse
+import json
+import math
+import pathlib
+import time
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+
+from judge_model import Judge, read_blobs
+from prompt_layout import FALSE_IDS, TRUE_IDS
+
+MICRO_BATCH_TOKENS = 65536
+SORTED_BATCHES = 64  # batches of similar length are cut from windows of this many
+WARM_UP = .04
+
+
+class Rows:
+    """Token ids of all splits on the device; `split` gives row numbers."""
+
+    def __init__(self, blobs, device):
+        tokens = blobs['tokens_low'].astype(np.int32) + 256 * blobs['tokens_high'].astype(np.int32)
+        self.lengths = blobs['lengths'].astype(np.int64)
+        self.tokens = torch.from_numpy(tokens).to(device)
+        starts = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
+        self.starts_on, self.lengths_on = (torch.from_numpy(array).to(device) for array in (starts, self.lengths))
+        self.truths = torch.from_numpy(blobs['truths'].astype(np.float32)).to(device)
+        self.counts, self.device = blobs['info']['counts'], device
+
+    def batch(self, numbers):
+        """(ids [rows, length] right-padded with 0, last positions, truths)."""
+        picked = torch.as_tensor(numbers, device=self.device)
+        length = -(-int(self.lengths[numbers].max()) // 8) * 8
+        position = torch.arange(length, device=self.device)[None]
+        lengths = self.lengths_on[picked]
+        at = (self.starts_on[picked][:, None] + position).clamp(max=len(self.tokens) - 1)
+        ids = torch.where(position < lengths[:, None], self.tokens[at], 0)
+        return ids.long(), lengths - 1, self.truths[picked]
+
+
+def evaluate(judge, rows):
+    """(margins, label mass) of all rows behind the training split."""
+    first = rows.counts['train']
+    order = first + np.argsort(rows.lengths[first:], kind='stable')
+    margins, mass = np.zeros(len(rows.lengths), np.float32), np.zeros(len(rows.lengths), np.float32)
+    labels = list(TRUE_IDS + FALSE_IDS)
+    with torch.no_grad():
+        merged = judge.merged()
+        for start in range(0, len(order), 512):
+            numbers = order[start:start + 512]
+            ids, last, _ = rows.batch(numbers)
+            logits = judge.logits(judge.hidden(ids, last, merged))
+            margins[numbers] = judge.margin(logits).cpu().numpy()
+            mass[numbers] = torch.softmax(logits, 1)[:, labels].sum(1).cpu().numpy()
+    return margins[first:], mass[first:]
+
+
+def schedule(rows, arguments):
+    """Row numbers of every step: shuffled, then batches of similar length in random order."""
+    pick = np.random.RandomState(arguments.seed + 1)
+    steps = []
+    for _ in range(math.ceil(arguments.epochs)):
+        order, batches = pick.permutation(rows.counts['train']), []
+        window = arguments.batch * SORTED_BATCHES
+        for start in range(0, len(order), window):
+            part = order[start:start + window]
+            part = part[np.argsort(rows.lengths[part], kind='stable')]
+            batches += [part[k:k + arguments.batch] for k in range(0, len(part), arguments.batch)]
+        steps += [batches[k] for k in pick.permutation(len(batches))]
+    return steps[:int(len(steps) * arguments.epochs / math.ceil(arguments.epochs))]
+
+
+def step_loss(judge, rows, numbers, mass_weight):
+    """Backpropagates one step in micro-batches; returns (loss, accuracy) on the device."""
+    parts = max(1, -(-len(numbers) * int(rows.lengths[numbers].max()) // MICRO_BATCH_TOKENS))
+    total = torch.zeros(2, device=judge.device)
+    labels = list(TRUE_IDS + FALSE_IDS)
+    for chunk in np.array_split(numbers, parts):
+        ids, last, truths = rows.batch(chunk)
+        logits = judge.logits(judge.hidden(ids, last, judge.merged()))
+        margin = judge.margin(logits)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(margin, truths)
+        off_list = (torch.logsumexp(logits, 1) - torch.logsumexp(logits[:, labels], 1)).mean()
+        share = len(chunk) / len(numbers)
+        ((loss + mass_weight * off_list) * share).backward()
+        total += torch.stack([loss.detach(), ((margin.detach() > 0) == (truths > .5)).float().mean()]) * share
+    return total
+
+
+def train(judge, rows, arguments):
+    parameters = judge.add_adapter(arguments.rank, arguments.alpha, arguments.seed)
+    optimizer = torch.optim.AdamW(parameters, lr=arguments.lr, betas=(.9, .99), weight_decay=0., fused=True)
+    steps, began, seen = schedule(rows, arguments), time.time(), torch.zeros(2, device=judge.device)
+    for number, numbers in enumerate(steps):
+        progress = max(number / len(steps), (time.time() - began) / arguments.limit)
+        if progress >= 1:
+            break
+        rate = min(1, (number + 1) / (WARM_UP * len(steps))) * (.5 + .5 * math.cos(math.pi * progress))
+        for group in optimizer.param_groups:
+            group['lr'] = arguments.lr * rate
+        seen += step_loss(judge, rows, numbers, arguments.mass)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        if number % 200 == 199:
+            loss, accuracy = (seen / 200).tolist()
+            seen.zero_()
+            print(f'{arguments.out.name} {number + 1}/{len(steps)} loss {loss:.3f} accuracy {accuracy:.3f} '
+                  f'{time.time() - began:.0f} s', flush=True)
+    return dict(train_seconds=time.time() - began, steps=number + 1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('pack', type=pathlib.Path)
+    parser.add_argument('out', type=pathlib.Path)
+    parser.add_argument('--raw', action='store_true')
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--rank', type=int, default=8)
+    parser.add_argument('--alpha', type=float, default=16)
+    parser.add_argument('--lr', type=float, default=2e-3)
+    parser.add_argument('--epochs', type=float, default=3)
+    parser.add_argument('--batch', type=int, default=128)
+    parser.add_argument('--mass', type=float, default=.1)
+    parser.add_argument('--limit', type=float, default=1e9, help='seconds after which the schedule must have ended')
+    arguments = parser.parse_args()
+    began = time.time()
+    device, dtype = ('cuda', torch.bfloat16) if torch.cuda.is_available() else ('cpu', torch.float32)
+    tensors = {}
+    for path in sorted(arguments.pack.glob('weights-*.bin')):
+        tensors |= read_blobs(path)
+    judge, rows = Judge(tensors, device, dtype), Rows(read_blobs(arguments.pack / 'rows.bin'), device)
+    print(arguments.out.name, f'loaded in {time.time() - began:.0f} s', flush=True)
+    report = {} if arguments.raw else train(judge, rows, arguments)
+    margins, mass = evaluate(judge, rows)
+    np.savez(str(arguments.out) + '.npz', margins=margins, mass=mass, counts=json.dumps(rows.counts), **report)
+    if not arguments.raw:
+        settings = {name: str(value) for name, value in vars(arguments).items() if name not in ('pack', 'out', 'raw')}
+        save_file(judge.adapter(), str(arguments.out) + '.safetensors', settings)
+    print(arguments.out.name, 'done', {k: round(v, 1) for k, v in report.items()}, f'{time.time() - began:.0f} s', flush=True)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,83 @@
+"""Rows of judge data and the rule that keeps test material out of training.
+
+A row is one question with a known answer: a filter (`text`, `question`) or a pair (`text` is the anchor, `partner` the
+other document; `anchor` says which slot of the question the anchor fills). `columns` marks a pair that stands in one
+row of a table and is laid out as a filter over two columns.
+"""
+import dataclasses
+import hashlib
+import json
+import random
+
+SPLITS = ('train', 'word', 'kind')
+
+
+def bucket(text, count):
+    """A stable bucket of `text`: the same text is a test text in every run."""
+    return int(hashlib.md5(text.encode()).hexdigest()[:8], 16) % count
+
+
+@dataclasses.dataclass
+class Row:
+    text: str
+    question: str
+    truth: bool
+    kind: str
+    source: str
+    partner: str | None = None
+    anchor: int = 0
+    columns: bool = False
+
+    def to_json(self):
+        fields = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
+        return json.dumps(fields | {'truth': bool(self.truth), 'anchor': self.anchor}, ensure_ascii=False)
+
+
+class Collector:
+    """Gathers rows by split. `random` is the only source of chance, so a seed fixes the data."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.rows = {split: [] for split in SPLITS}
+
+    def split_of(self, held, is_test):
+        return 'kind' if held else 'word' if is_test else 'train'
+
+    def add(self, split, row):
+        if row.text.strip() and row.question.strip():
+            self.rows[split].append(row)
+
+    def put(self, wordings, text, truth, kind, source, **options):
+        """Adds a filter row. `wordings` is a Wordings; options: held, is_test, x (fills {x})."""
+        split, question, truth = self._ask(wordings, truth, options)
+        self.add(split, Row(text, question, truth, kind, source))
+
+    def put_pair(self, wordings, texts, truth, kind, **options):
+        """Adds a pair: texts = (text of slot 0, text of slot 1). Either may be the anchor."""
+        split, question, truth = self._ask(wordings, truth, options)
+        question = question.replace('{0}', 'DOCUMENT {0}').replace('{1}', 'DOCUMENT {1}')
+        columns = self.random.random() < .12
+        anchor = 0 if columns else self.random.randrange(2)
+        self.add(split, Row(texts[anchor], question, truth, kind, 'join', texts[1 - anchor], anchor, columns))
+
+    def _ask(self, wordings, truth, options):
+        held, is_test, x = options.get('held', False), options.get('is_test', False), options.get('x', '')
+        split = self.split_of(held, is_test)
+        pick = self.random
+        if split == 'train' and wordings.negated and pick.random() < wordings.negated_share:
+            question, truth = pick.choice(wordings.negated), not truth
+        else:
+            question = pick.choice(wordings.train if split == 'train' else wordings.test)
+        question = question.replace('{x}', x)
+        if pick.random() < .07 and question[0] != '{':
+            question = question[0].lower() + question[1:]
+        if pick.random() < .07:
+            question = question.rstrip('.?')
+        return split, question, truth
+
+    def balanced(self, positive, negative, most):
+        """Up to `most` of each, as many of one as of the other: [(item, truth)]."""
+        self.random.shuffle(positive)
+        self.random.shuffle(negative)
+        count = min(most, len(positive), len(negative))
+        return [(item, True) for item in positive[:count]] + [(item, False) for item in negative[:count]]

@@ -1,0 +1,87 @@
+"""Rows from fortunes and example sentences: topics of short texts, mentioned words and kinds of things, surface marks."""
+import re
+
+from rows import bucket
+from source_debian import read_rules, wordings_of
+from source_wordnet import COMMON
+from wording import MENTIONS, wordings
+
+MIXED_FILES = ('fortunes', 'cookie', 'miscellaneous', 'zippy', 'wisdom', 'platitudes', 'goedel')
+MENTIONED = dict(animal='an animal', plant='a plant', disease='an illness', food='something to eat or drink',
+                 vehicle='a vehicle', building='a building', emotion='an emotion', clothing='clothing',
+                 weapon='a weapon', sport='a sport', city='a city', country='a country', tool='a tool')
+HELD_MENTIONED = ('weapon', 'clothing', 'sport')
+SURFACE = [
+    (lambda text: '?' in text, wordings('Does the text ask a question?|There is a question in the text.'
+                                        '|Is a question asked?', 'Is there a question mark in it?')),
+    (lambda text: bool(re.search(r'\d', text)), wordings('Does the text contain a number?|There are digits in it.'
+                                                         '|contains a number', 'Is a figure written in digits?')),
+    (lambda text: bool(re.search(r'\n\s*-- ', text)),
+     wordings('Is the quotation attributed to somebody?|An author or source is named at the end.'
+              '|Does it say who said it?', 'Is the source of the quote given?')),
+]
+
+
+def words_of(text):
+    return set(re.findall(r'[a-z]{3,}', text.lower()))
+
+
+def read_fortunes(directory):
+    files = {}
+    for path in sorted(directory.iterdir()):
+        if '.' not in path.name:
+            texts = path.read_text(encoding='utf8', errors='replace').split('\n%\n')
+            files[path.name] = [re.sub(r'\s*\n\s*', '\n', text).strip() for text in texts if 40 < len(text) < 1200]
+    return files
+
+
+class FortuneSource:
+    def __init__(self, directory, wordnet, packages, rows):
+        self.files, self.net, self.rows, self.pick = read_fortunes(directory), wordnet, rows, rows.random
+        self.texts = [text for texts in self.files.values() for text in texts if len(text) < 500]
+        self.pick.shuffle(self.texts)
+        bodies = [package.body.replace('\n', ' ')[:500] for package in packages]
+        self.pool = wordnet.examples[:5000] + self.texts[:2500] + bodies
+
+    def put(self, wordings_, text, truth, kind, **options):
+        self.rows.put(wordings_, text, truth, kind, 'fortunes', is_test=bucket(text, 10) == 0, **options)
+
+    def topic_rows(self, each=45):
+        for rule in read_rules('fortunes'):
+            others = [text for name, texts in self.files.items() if name != rule.tag and name not in MIXED_FILES
+                      for text in self.pick.sample(texts, min(20, len(texts)))]
+            for text, truth in self.rows.balanced(list(self.files[rule.tag]), others, each):
+                self.put(wordings_of(rule), text, truth, 'fortune:' + rule.tag, held=rule.held,
+                         x=self.pick.choice(rule.phrases))
+
+    def mention_rows(self, each=85, single=2600):
+        for name, phrase in MENTIONED.items():
+            below = self.net.below(COMMON[name])
+            anyhow = {word.lower() for key in below for word in self.net.synsets[key].words}
+            mostly = {word for word, senses in self.net.senses.items() if len(word) > 2 and senses[0] in below
+                      and sum(sense in below for sense in senses) >= .6 * len(senses)}
+            forms = lambda text: words_of(text) | {word[:-1] for word in words_of(text) if word.endswith('s')}
+            positive = [text for text in self.pool if forms(text) & mostly]
+            negative = [text for text in self.pick.sample(self.pool, 3000) if not forms(text) & anyhow]
+            for text, truth in self.rows.balanced(positive, negative, each):
+                self.put(MENTIONS, text, truth, 'mention:' + name, held=name in HELD_MENTIONED, x=phrase)
+        vocabulary = {word for word in self.net.senses if len(word) > 4 and '_' not in word}
+        for _ in range(single):
+            text, other = self.pick.choice(self.pool), self.pick.choice(self.pool)
+            truth = self.pick.random() < .5
+            words = sorted(words_of(text if truth else other) & vocabulary)
+            words = [word for word in words if truth or word not in text.lower()]
+            if words:
+                self.put(MENTIONS, text, truth, 'mention word', x=self.pick.choice(words))
+
+    def surface_rows(self, count=900):
+        for number in range(count):
+            has, asked = SURFACE[number % 3]
+            text = self.pick.choice(self.texts)
+            if has(text) == (number // 3) % 2:
+                self.put(asked, text, has(text), f'surface:{number % 3}')
+
+    def make(self):
+        self.topic_rows()
+        self.mention_rows()
+        self.surface_rows()
