@@ -1,0 +1,200 @@
+#include "options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "quail/machine.h"
+
+namespace quail::cli {
+namespace {
+
+const std::map<std::string, Format> kFormats = {
+    {"table", Format::kTable},       {"csv", Format::kCsv},
+    {"json", Format::kJson},         {"jsonl", Format::kJsonLines},
+    {"markdown", Format::kMarkdown}, {"parquet", Format::kParquet},
+    {"arrow", Format::kArrow}};
+const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
+                                                       {"always", ProgressMode::kAlways},
+                                                       {"never", ProgressMode::kNever}};
+const std::map<std::string, Dialect> kDialects = {{"snowflake", Dialect::kSnowflake},
+                                                  {"bigquery", Dialect::kBigQuery}};
+
+/// Options as text, before they are understood.
+struct Raw {
+  std::string command;
+  std::string file;
+  std::vector<std::string> tables;
+  std::vector<std::string> settings;
+  std::string dialect = "snowflake";
+  std::string format;
+  std::string explain;
+  bool analyze = false;
+  std::string progress = "auto";
+  std::string kv_memory;
+};
+
+template <typename Value>
+Value Choose(const std::map<std::string, Value>& choices, const std::string& text,
+             const std::string& option) {
+  const auto found = choices.find(text);
+  if (found != choices.end()) return found->second;
+  std::string known;
+  for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
+  throw Error(ErrorCode::kUsage, option + " cannot be '" + text + "' (known: " + known + ")");
+}
+
+std::pair<std::string, std::string> SplitAtEquals(const std::string& text,
+                                                  const std::string& option) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    throw Error(ErrorCode::kUsage, option + " needs NAME=VALUE, not '" + text + "'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+/// An SQL literal or a bare word.
+std::string SettingValue(const std::string& text) {
+  if (text.size() < 2 || text.front() != '\'' || text.back() != '\'') return text;
+  std::string value;
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    value += text[i];
+    if (text[i] == '\'' && i + 2 < text.size() && text[i + 1] == '\'') ++i;
+  }
+  return value;
+}
+
+/// "512M", "2GiB", "1000000": bytes, powers of 1024.
+std::uint64_t ReadSize(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, fault] = std::from_chars(text.data(), end, number);
+  static const std::map<std::string, int> kShifts = {
+      {"", 0},    {"B", 0},  {"K", 10},  {"KB", 10},  {"KiB", 10}, {"M", 20}, {"MB", 20},
+      {"MiB", 20}, {"G", 30}, {"GB", 30}, {"GiB", 30}, {"T", 40},  {"TB", 40}, {"TiB", 40}};
+  const auto unit = kShifts.find(std::string(rest, end));
+  if (fault != std::errc() || number <= 0 || unit == kShifts.end()) {
+    throw Error(ErrorCode::kUsage, "--kv-memory needs a size such as 512M or 2G, not '" + text + "'");
+  }
+  return static_cast<std::uint64_t>(number * static_cast<double>(std::uint64_t{1} << unit->second));
+}
+
+std::string ReadScript(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()) ) {
+    // An empty file sets failbit on the output.
+    if (file.is_open() && file.peek() == std::ifstream::traits_type::eof()) return "";
+    throw Error(ErrorCode::kUsage, "cannot read '" + path + "'");
+  }
+  return text.str();
+}
+
+void AddOptions(CLI::App& app, Options& options, Raw& raw) {
+  app.add_option("DATABASE", options.config.database, "a DuckDB file; default: in memory");
+  auto* command = app.add_option("-c", raw.command, "run SQL and exit")->type_name("SQL");
+  app.add_option("-f", raw.file, "run a file and exit")->type_name("FILE")->excludes(command);
+  app.add_option("-t", raw.tables, "make a file a table (CSV, TSV, JSON, JSONL, Parquet; globs)")
+      ->type_name("NAME=PATH")
+      ->expected(1)
+      ->take_all();
+  app.add_option("-m,--model", options.config.model, "a known name (quail models) or a .gguf file")
+      ->type_name("MODEL");
+  app.add_option("-d,--dialect", raw.dialect, "snowflake (default) or bigquery");
+  app.add_option("--backend", options.config.backend, "auto, cpu or cuda");
+  app.add_option("--threads", options.config.threads, "0: all cores");
+  app.add_option("--format", raw.format,
+                 "table, csv, json, jsonl, markdown, parquet (needs -o); default: table on a "
+                 "terminal, else csv");
+  app.add_option("-o,--output", options.output, "write the rows to a file")->type_name("FILE");
+  app.add_option("--report", options.report, "write the run report as JSON; - is standard error")
+      ->type_name("FILE");
+  app.add_option("--oracle", options.config.oracle, "a truth table instead of a model")
+      ->type_name("FILE");
+  app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
+  app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
+  app.add_option("--progress", raw.progress, "auto, always or never");
+  app.add_option("--seed", options.config.seed, "of samples");
+  app.add_option("--set", raw.settings, "a setting")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--kv-memory", raw.kv_memory, "room for keys and values, such as 2G")
+      ->type_name("SIZE");
+  app.add_option("--adapter", options.config.adapter, "none, or a file: adapter of the model");
+  app.add_option("--duckdb-library", options.config.duckdb_library, "path of libduckdb");
+  app.add_flag("--deterministic", options.config.deterministic, "bit-equal for any packing");
+  app.add_flag("-q", options.quiet, "no notices");
+  app.add_flag("-v", options.verbose, "more notices");
+  app.set_version_flag("--version", "quail " + Version());
+}
+
+Format ChooseFormat(const Options& options, const Raw& raw) {
+  if (!raw.format.empty()) return Choose(kFormats, raw.format, "--format");
+  return options.output.empty() && ::isatty(STDOUT_FILENO) ? Format::kTable : Format::kCsv;
+}
+
+void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
+  options.config.dialect = Choose(kDialects, raw.dialect, "--dialect");
+  options.progress = Choose(kProgress, raw.progress, "--progress");
+  options.format = ChooseFormat(options, raw);
+  if (options.format == Format::kArrow) {
+    throw Error(ErrorCode::kUsage, "format arrow is not supported yet");
+  }
+  if (options.format == Format::kParquet && options.output.empty()) {
+    throw Error(ErrorCode::kUsage, "format parquet needs -o FILE");
+  }
+  if (!raw.kv_memory.empty()) options.config.kv_memory = ReadSize(raw.kv_memory);
+  for (const std::string& table : raw.tables) options.tables.push_back(SplitAtEquals(table, "-t"));
+  for (const std::string& setting : raw.settings) {
+    auto [name, value] = SplitAtEquals(setting, "--set");
+    options.config.settings.emplace_back(name, SettingValue(value));
+  }
+  if (!raw.explain.empty()) {
+    if (raw.explain != "text" && raw.explain != "json") {
+      throw Error(ErrorCode::kUsage, "--explain can be text or json, not '" + raw.explain + "'");
+    }
+    options.explain = raw.explain == "json" ? RunOptions::Explain::kJson : RunOptions::Explain::kText;
+  }
+  if (raw.analyze) options.explain = RunOptions::Explain::kAnalyze;
+  if (has_command) options.script = raw.command;
+  if (has_file) options.script = ReadScript(raw.file);
+  if (options.explain != RunOptions::Explain::kNo && !options.script) {
+    throw Error(ErrorCode::kUsage, "--explain and --analyze need -c or -f");
+  }
+}
+
+}  // namespace
+
+std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {
+  CLI::App app("SQL with AI predicates that a small language model decides on this computer.", "quail");
+  app.require_subcommand(0, 1);
+  Raw raw;
+  AddOptions(app, options, raw);
+  auto* models = app.add_subcommand("models", "list the models that have a name");
+  auto* download = app.add_subcommand("download", "fetch a named model");
+  download->add_option("NAME", options.download)->required();
+  auto* calibrate = app.add_subcommand("calibrate", "measure this computer for the cost model");
+  auto* doctor = app.add_subcommand("doctor", "what this computer can do, and what is missing");
+  for (auto* subcommand : {models, download, calibrate, doctor}) subcommand->fallthrough();
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream output;
+    std::ostringstream message;
+    const int code = app.exit(error, output, message);
+    return Exit{code == 0 ? 0 : 2, output.str(), message.str()};
+  }
+  if (*models) options.command = Command::kModels;
+  if (*download) options.command = Command::kDownload;
+  if (*calibrate) options.command = Command::kCalibrate;
+  if (*doctor) options.command = Command::kDoctor;
+  Understand(raw, app.count("-c") > 0, app.count("-f") > 0, options);
+  return std::nullopt;
+}
+
+}  // namespace quail::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "options.h"
+#include "progress_line.h"
+#include "quail/session.h"
+
+namespace quail::cli {
+
+/// Runs statements of a script and writes their rows.
+class ScriptRunner {
+ public:
+  ScriptRunner(Session& session, const Options& options, ProgressLine& progress)
+      : session_(session), options_(options), progress_(progress) {}
+
+  /// Statement after statement; those with rows are written to `out`. Throws Error with a position in `script`.
+  void Run(std::string_view script, std::ostream& out);
+
+ private:
+  void RunOne(std::string_view script, const Session::Statement& statement, std::ostream& out);
+
+  Session& session_;
+  const Options& options_;
+  ProgressLine& progress_;
+};
+
+/// Writes the report of the last statement where --report says. `failure`, if any, stands for a report where the failure
+/// came before any statement.
+void WriteReport(const Session* session, const Options& options, const Error* failure);
+
+}  // namespace quail::cli

@@ -1,0 +1,333 @@
+#include "session/ai_statement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "exec/domain.h"
+#include "exec/executor.h"
+#include "exec/step_builder.h"
+#include "optimizer/optimizer.h"
+#include "plan/binder.h"
+#include "plan/explain.h"
+#include "relational/quote.h"
+#include "session/connection_catalog.h"
+#include "session/describe.h"
+#include "session/rows_result.h"
+#include "session/user_position.h"
+
+namespace quail::session {
+namespace {
+
+/// Bytes of English text a token, where no tokenizer counts them.
+constexpr double kBytesPerToken = 4;
+
+void Drain(relational::Connection& connection, std::string_view sql) {
+  const auto stream = connection.Query(sql);
+  while (stream->Next()) {
+  }
+}
+
+/// Adds the time until it goes to a figure of the report.
+class TimeInto {
+ public:
+  explicit TimeInto(double& seconds) : seconds_(seconds) {}
+  ~TimeInto() { seconds_ += watch_.seconds(); }
+  TimeInto(const TimeInto&) = delete;
+  TimeInto& operator=(const TimeInto&) = delete;
+
+ private:
+  double& seconds_;
+  base::Stopwatch watch_;
+};
+
+}  // namespace
+
+AiStatement::AiStatement(SessionState& state, std::string_view script, sql::Statement statement)
+    : state_(state), script_(script), statement_(std::move(statement)) {
+  report_.query = statement_.before + statement_.query + statement_.after;
+  report_.dialect = DialectName(state_.config.dialect);
+  report_.seed = state_.config.seed;
+  report_.started_at = IsoTime();
+  report_.seconds["boot"] = state_.boot_seconds;
+  state_.errors.clear();
+  state_.report.clear();
+}
+
+AiStatement::~AiStatement() { Close(); }
+
+/// Ends the statement: figures that are known by now go into the report, what it made in the database is dropped.
+void AiStatement::Close() {
+  if (std::exchange(closed_, true)) return;
+  state_.lookups.verdicts = nullptr;
+  for (const std::string& sql : plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
+    Quietly([&] { Drain(*state_.connection, sql); });
+  }
+  report_.seconds["total"] = total_.seconds();
+  state_.report = report_.ToJson();
+}
+
+std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
+  const auto self = shared_from_this();
+  return Observed(
+      [&]() -> std::unique_ptr<Result> {
+        Plan();
+        const bool explain = statement_.kind == sql::StatementKind::kExplain ||
+                             options.explain == RunOptions::Explain::kText ||
+                             options.explain == RunOptions::Explain::kJson;
+        if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
+        if (explain) return ExplainResult(options);
+        RunSteps();
+        return FinalResult(options);
+      },
+      [&](const Error& error) {
+        report_.error_message = error.what();
+        report_.error_position = error.position();
+        Close();
+      });
+}
+
+void AiStatement::Notice(const std::string& text) {
+  if (std::ranges::find(report_.notices, text) != report_.notices.end()) return;
+  report_.notices.push_back(text);
+  if (state_.config.on_notice) state_.config.on_notice(text);
+}
+
+void AiStatement::Plan() {
+  {
+    const TimeInto timed(report_.seconds["plan"]);
+    ConnectionCatalog catalog(*state_.connection);
+    logical_ = plan::Bind({script_, statement_, "quail_r"}, catalog);
+  }
+  if (!state_.oracle) state_.Model();
+  MakeRelations();
+  MeasureArguments();
+  {
+    const TimeInto timed(report_.seconds["plan"]);
+    optimizer::PlanOptions options;
+    options.anchor = state_.settings.anchor;
+    plan_ = optimizer::Optimize(logical_, statistics_, options);
+  }
+  for (const std::string& notice : plan_.notices) Notice(notice);
+}
+
+void AiStatement::MakeRelations() {
+  const TimeInto timed(report_.seconds["relational"]);
+  for (const plan::Relation& relation : logical_.relations) {
+    Drain(*state_.connection, relation.create_sql);
+  }
+  for (const std::string& sql : logical_.reduction_sql) Drain(*state_.connection, sql);
+}
+
+void AiStatement::MeasureArguments() {
+  for (const plan::Relation& relation : logical_.relations) {
+    for (const std::string& column : relation.id_columns) {
+      statistics_.push_back(Measure(relation, column));
+    }
+  }
+}
+
+plan::ArgumentStatistics AiStatement::Measure(const plan::Relation& relation,
+                                              const std::string& column) {
+  exec::Domain domain;
+  {
+    const TimeInto timed(report_.seconds["relational"]);
+    domain = exec::ReadTableDomain(*state_.connection, relation.table, std::span(&column, 1), "");
+  }
+  plan::ArgumentStatistics statistics;
+  statistics.relation = relation.id;
+  statistics.id_column = column;
+  statistics.rows = domain.total_weight();
+  std::vector<base::TextId> ids;
+  for (std::size_t i = 0; i < domain.size(); ++i) {
+    if (domain.ids[i] == exec::kNullText) {
+      statistics.nulls += domain.weights[i];
+    } else {
+      ids.push_back(domain.ids[i]);
+    }
+  }
+  statistics.distinct = ids.size();
+  const text::BpeTokenizer* tokenizer = state_.oracle ? nullptr : &state_.Model().tokenizer();
+  if (tokenizer != nullptr) {
+    const TimeInto timed(report_.seconds["tokenize"]);
+    state_.texts.Tokenize(ids, *tokenizer, state_.pool, &state_.cancel);
+  }
+  for (const base::TextId id : ids) {
+    double tokens = 0;
+    if (state_.texts.status(id) == text::TextStatus::kReady) {
+      tokens = static_cast<double>(state_.texts.tokens(id).size());
+    } else {
+      tokens = static_cast<double>(state_.texts.text(id).size()) / kBytesPerToken;
+      statistics.estimated = true;
+    }
+    statistics.sum_tokens += tokens;
+    statistics.sum_squared_tokens += tokens * tokens;
+    statistics.max_tokens =
+        std::max(statistics.max_tokens, static_cast<std::uint64_t>(tokens));
+  }
+  if (!ids.empty()) statistics.mean_tokens = statistics.sum_tokens / static_cast<double>(ids.size());
+  return statistics;
+}
+
+void AiStatement::RunSteps() {
+  double pairs = 0;
+  for (std::size_t i = 0; i < plan_.steps.size() && i < plan_.estimates.size(); ++i) {
+    if (std::holds_alternative<plan::AskJoinStep>(plan_.steps[i])) pairs += plan_.estimates[i].rows_in;
+  }
+  if (pairs > static_cast<double>(state_.settings.max_pairs)) {
+    throw Error(ErrorCode::kBudget,
+                fmt::format("the joins of this statement would ask about {:.0f} pairs; "
+                            "quail_max_pairs is {}",
+                            pairs, state_.settings.max_pairs));
+  }
+  verdicts_ = std::make_unique<exec::StatementVerdicts>(plan_);
+  state_.lookups.verdicts = verdicts_.get();
+  exec::Evaluator& evaluator =
+      state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+  exec::ExecutorOptions options;
+  options.cancel = &state_.cancel;
+  options.fail_on_error = state_.settings.fail_on_error;
+  options.on_progress = state_.config.on_progress;
+  options.on_notice = [this](const std::string& text) { Notice(text); };
+  exec::Executor executor(*state_.connection, evaluator, *verdicts_, options);
+  Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
+  Fill(executor.steps());
+}
+
+void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < plan_.steps.size() && next < steps.size(); ++i) {
+    exec::StepCounters described;
+    if (!exec::DescribeStep(plan_, i, described)) continue;
+    RunReport::Step step;
+    step.counters = steps[next++];
+    if (i < plan_.estimates.size()) step.estimate = plan_.estimates[i];
+    step.name = step.estimate && !step.estimate->name.empty()
+                    ? step.estimate->name
+                    : fmt::format("{} {}", described.kind, fmt::join(described.tables, " x "));
+    if (step.estimate && step.estimate->selectivity_from == "hint") {
+      step.hint = step.estimate->selectivity;
+    }
+    if (step.counters.kind == "join") {
+      report_.pairs = report_.pairs.value_or(0) + step.counters.asked;
+    }
+    report_.steps.push_back(std::move(step));
+  }
+  FillFailures();
+  FillModel();
+}
+
+void AiStatement::FillFailures() {
+  std::map<std::string, RunReport::Failure> failures;
+  for (const RunReport::Step& step : report_.steps) {
+    for (const auto& [reason, rows] : step.counters.error_rows) failures[reason].rows += rows;
+  }
+  for (std::size_t q = 0; q < verdicts_->questions(); ++q) {
+    const exec::VerdictTable& table = verdicts_->table(q);
+    const auto call = std::ranges::find_if(plan_.calls, [&](const plan::Call& candidate) {
+      return verdicts_->question_of(candidate.id) == q;
+    });
+    for (const auto& failure : table.Failures()) {
+      const std::string& reason = table.reasons()[failure.reason];
+      ++failures[reason].count;
+      nlohmann::json arguments = nlohmann::json::array();
+      for (const base::TextId id : failure.key) {
+        arguments.push_back(std::string(state_.texts.text(id)));
+      }
+      state_.errors.push_back(
+          {report_.query, call->function, call->prompt,
+           arguments.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), reason,
+           std::nullopt});
+    }
+  }
+  for (auto& [reason, failure] : failures) {
+    failure.reason = reason;
+    report_.failures.push_back(failure);
+  }
+}
+
+void AiStatement::FillModel() {
+  if (state_.oracle || !state_.model) return;
+  report_.model = state_.model->ModelReport();
+  report_.device = state_.model->DeviceReport();
+  const infer::PromptForest* forest = state_.model->forest();
+  if (forest == nullptr) return;
+  const infer::ForestCounters& counters = forest->counters();
+  report_.seconds["model"] = counters.model_seconds;
+  report_.minimum_tokens = counters.minimum_tokens;
+  RunReport::Chunks chunks;
+  chunks.count = counters.chunks;
+  auto sizes = counters.chunk_sizes;
+  if (!sizes.empty()) {
+    std::ranges::sort(sizes);
+    chunks.median_tokens = sizes[sizes.size() / 2];
+    chunks.max_tokens = sizes.back();
+  }
+  report_.chunks = chunks;
+  RunReport::Kv kv;
+  kv.capacity_tokens = forest->config().kv_tokens;
+  kv.peak_tokens = counters.kv_peak_tokens;
+  kv.evictions = counters.evictions;
+  for (const auto& step : counters.steps) kv.recomputed_tokens += step.recomputed_tokens;
+  report_.kv = kv;
+}
+
+std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
+  const std::string sql = statement_.before + plan_.final_sql + statement_.after;
+  relational::Connection& connection = *state_.connection;
+  const auto self = shared_from_this();
+  RowsObserver observer;
+  observer.on_end = [self](std::uint64_t rows) {
+    self->report_.rows = rows;
+    self->Close();
+  };
+  observer.on_error = [self](const Error& error) {
+    self->report_.error_message = error.what();
+    self->report_.error_position = error.position();
+    self->Close();
+  };
+  if (statement_.before.empty() && statement_.after.empty()) {
+    auto rows = std::make_unique<RowsResult>(connection, sql, DescribeQuery(connection, sql),
+                                             options.form);
+    rows->Observe(std::move(observer));
+    return rows;
+  }
+  auto stream = connection.Query(sql);
+  if (stream->has_rows()) {
+    auto rows = std::make_unique<RowsResult>(std::move(stream));
+    rows->Observe(std::move(observer));
+    return rows;
+  }
+  while (stream->Next()) {
+  }
+  stream.reset();
+  Close();
+  return std::make_unique<EffectResult>();
+}
+
+std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view copy_options) {
+  const auto on_error = [this](const Error& error) {
+    report_.error_message = error.what();
+    report_.error_position = error.position();
+    Close();
+  };
+  return Observed(
+      [&] {
+        Plan();
+        RunSteps();
+        const auto rows = relational::QueryText(
+            *state_.connection, fmt::format("COPY ({}\n) TO {} {}", plan_.final_sql,
+                                            relational::QuoteText(path), copy_options));
+        const std::uint64_t count = rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+        report_.rows = count;
+        Close();
+        return count;
+      },
+      on_error);
+}
+
+}  // namespace quail::session

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "exec/statement_verdicts.h"
+#include "exec/step_counters.h"
+#include "plan/logical.h"
+#include "plan/physical.h"
+#include "quail/session.h"
+#include "session/report.h"
+#include "session/session_state.h"
+#include "sql/statement.h"
+
+namespace quail::session {
+
+/// One statement with AI calls on its way: bound, its relations made, planned, its steps run, its final SQL read. Leaves
+/// the report behind, also where it failed.
+class AiStatement : public std::enable_shared_from_this<AiStatement> {
+ public:
+  AiStatement(SessionState& state, std::string_view script, sql::Statement statement);
+  ~AiStatement();
+
+  /// The statement's rows, or nothing for a statement with an effect.
+  std::unique_ptr<Result> Run(const RunOptions& options);
+  /// COPY of the rows to a file. `copy_options` stands in parentheses behind the path.
+  std::uint64_t RunToFile(std::string_view path, std::string_view copy_options);
+
+ private:
+  void Plan();
+  void MakeRelations();
+  void MeasureArguments();
+  plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
+  void RunSteps();
+  std::unique_ptr<Result> ExplainResult(const RunOptions& options);
+  std::unique_ptr<Result> FinalResult(const RunOptions& options);
+  std::unique_ptr<Result> DescribeResult();
+
+  void Notice(const std::string& text);
+  void Fill(const std::vector<exec::StepCounters>& steps);
+  void FillFailures();
+  void FillModel();
+  void Close();
+  std::vector<plan::CallId> CallsAsked() const;
+
+  SessionState& state_;
+  std::string script_;
+  sql::Statement statement_;
+  RunReport report_;
+  base::Stopwatch total_;
+  plan::LogicalPlan logical_;
+  std::vector<plan::ArgumentStatistics> statistics_;
+  plan::PhysicalPlan plan_;
+  std::unique_ptr<exec::StatementVerdicts> verdicts_;
+  bool closed_ = false;
+};
+
+}  // namespace quail::session

@@ -1,0 +1,163 @@
+#include "session/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/thread_pool.h"
+#include "infer/cpu/cpu_backend.h"
+#include "infer/cpu/cpu_linear.h"
+#include "quail/error.h"
+
+namespace quail::session {
+namespace {
+
+using infer::cpu::ElementType;
+
+constexpr double kSeconds = 0.3;
+constexpr std::int64_t kSize = 1024;
+constexpr std::size_t kBytes = std::size_t{256} << 20;
+
+std::filesystem::path CalibrationFile() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return std::filesystem::path(cache) / "quail" / "calibration.json";
+  }
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home == nullptr ? "." : home) / ".cache" / "quail" /
+         "calibration.json";
+}
+
+/// A square matrix without a file.
+class SquareTensor : public infer::WeightTensor {
+ public:
+  const std::string& name() const override { return name_; }
+  std::int64_t rows() const override { return kSize; }
+  std::int64_t columns() const override { return kSize; }
+  void ReadRows(std::int64_t begin, std::int64_t end, float* out) const override {
+    std::fill_n(out, (end - begin) * kSize, 0.5F);
+  }
+
+ private:
+  std::string name_ = "calibration";
+};
+
+/// Products of 128 rows with a 1024 x 1024 matrix, a matrix a thread, as the model's passes make them.
+double MeasureProducts(ElementType type, base::ThreadPool& pool) {
+  infer::cpu::LinearEngine engine(type);
+  const std::shared_ptr<const infer::WeightTensor> part = std::make_shared<SquareTensor>();
+  const infer::cpu::LinearWeight weight = engine.Pack(std::span(&part, 1));
+  const std::int64_t rows = infer::cpu::kMaxProductRows;
+  std::atomic<std::int64_t> products = 0;
+  const auto work = [&](double seconds) {
+    pool.ForEach(pool.size(), [&](std::size_t) {
+      const infer::cpu::OneThreadScope one_thread;
+      std::vector<std::byte> x(static_cast<std::size_t>(rows * kSize) * SizeOf(type), std::byte{0});
+      std::vector<float> y(static_cast<std::size_t>(rows * kSize));
+      std::vector<std::byte> scratch;
+      const base::Stopwatch watch;
+      while (watch.seconds() < seconds) {
+        for (const auto& panel : weight.panels()) {
+          engine.Multiply(panel, kSize,
+                          {rows, x.data(), y.data() + panel.first_row, kSize, false}, scratch);
+        }
+        products += 1;
+      }
+    });
+  };
+  work(0.05);
+  products = 0;
+  const base::Stopwatch watch;
+  work(kSeconds);
+  return 2.0 * static_cast<double>(rows * kSize * kSize) * static_cast<double>(products) /
+         watch.seconds();
+}
+
+/// Bytes a second read from a buffer that no cache holds, by all threads.
+double MeasureReading(base::ThreadPool& pool) {
+  const std::vector<std::uint64_t> buffer(kBytes / sizeof(std::uint64_t), 1);
+  std::atomic<std::uint64_t> sum = 0;
+  const std::size_t part = buffer.size() / pool.size();
+  const base::Stopwatch watch;
+  double bytes = 0;
+  while (watch.seconds() < kSeconds) {
+    pool.ForEach(pool.size(), [&](std::size_t i) {
+      const auto* begin = buffer.data() + i * part;
+      sum += std::accumulate(begin, begin + part, std::uint64_t{0});
+    });
+    bytes += static_cast<double>(part * pool.size() * sizeof(std::uint64_t));
+  }
+  return sum > 0 ? bytes / watch.seconds() : 0;
+}
+
+}  // namespace
+
+std::optional<Calibration> ReadCalibration() {
+  const std::filesystem::path path = CalibrationFile();
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  const auto json = nlohmann::json::parse(text.str(), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto number = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
+  };
+  Calibration rates;
+  if (const auto device = json.find("device"); device != json.end() && device->is_string()) {
+    rates.device = device->get<std::string>();
+  }
+  rates.threads = static_cast<int>(number("threads"));
+  rates.f32_flops_per_second = number("f32_flops_per_second");
+  rates.bf16_flops_per_second = number("bf16_flops_per_second");
+  rates.bytes_per_second = number("bytes_per_second");
+  rates.path = path.string();
+  if (rates.f32_flops_per_second <= 0 || rates.bytes_per_second <= 0) return std::nullopt;
+  return rates;
+}
+
+}  // namespace quail::session
+
+namespace quail {
+
+Calibration Calibrate(unsigned threads) {
+  base::ThreadPool pool(threads);
+  infer::cpu::CpuOptions options;
+  options.threads = threads;
+  const auto backend = infer::cpu::CreateCpuBackend(options);
+  Calibration rates;
+  rates.device = backend->info().device;
+  rates.threads = static_cast<int>(pool.size());
+  rates.f32_flops_per_second = session::MeasureProducts(infer::cpu::ElementType::kF32, pool);
+  if (backend->info().compute_type == spec::WeightType::kBf16) {
+    rates.bf16_flops_per_second = session::MeasureProducts(infer::cpu::ElementType::kBf16, pool);
+  }
+  rates.bytes_per_second = session::MeasureReading(pool);
+  const std::filesystem::path path = session::CalibrationFile();
+  rates.path = path.string();
+  const nlohmann::ordered_json json{{"device", rates.device},
+                                    {"threads", rates.threads},
+                                    {"f32_flops_per_second", rates.f32_flops_per_second},
+                                    {"bf16_flops_per_second", rates.bf16_flops_per_second},
+                                    {"bytes_per_second", rates.bytes_per_second}};
+  std::error_code ignored;
+  std::filesystem::create_directories(path.parent_path(), ignored);
+  std::ofstream file(path);
+  file << json.dump(2) << '\n';
+  if (!file.flush()) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot write '{}'", rates.path));
+  }
+  return rates;
+}
+
+}  // namespace quail

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "plan/catalog.h"
+#include "relational/connection.h"
+
+namespace quail::session {
+
+/// What binding asks, answered by the session's connection.
+class ConnectionCatalog : public plan::Catalog {
+ public:
+  explicit ConnectionCatalog(relational::Connection& connection) : connection_(connection) {}
+
+  columnar::Schema Columns(std::string_view select_sql) override;
+  std::string Parse(std::string_view select_sql) override;
+  std::string Print(std::string_view json) override;
+
+ private:
+  relational::Connection& connection_;
+};
+
+}  // namespace quail::session

@@ -1,0 +1,110 @@
+#include "quail/machine.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text_position.h"
+#include "base/thread_pool.h"
+#include "relational/connection.h"
+#include "session/calibration.h"
+#include "session/known_models.h"
+#include "session/model_host.h"
+#include "session/user_position.h"
+#include "session/version.h"
+
+namespace quail {
+namespace {
+
+/// What `look` finds, or why it failed.
+template <typename Look>
+Finding Find(std::string subject, Look look) {
+  Finding finding{std::move(subject), "", true};
+  const auto failed = session::Attempt([&] { finding.text = look(); });
+  if (failed) {
+    finding.text = *failed;
+    finding.usable = false;
+  }
+  return finding;
+}
+
+std::string LookAtGpu() {
+  std::error_code ignored;
+  if (!std::filesystem::exists("/dev/nvidiactl", ignored)) {
+    throw Error(ErrorCode::kDevice, "no NVIDIA device on this computer: the CPU is used");
+  }
+  throw Error(ErrorCode::kDevice,
+              "an NVIDIA device is there, but this program was built without CUDA: the CPU is used");
+}
+
+}  // namespace
+
+std::string Version() { return session::kVersion; }
+
+std::vector<NamedModel> NamedModels() {
+  std::vector<NamedModel> models;
+  for (const session::KnownModel& known : session::KnownModels()) {
+    const auto file = session::FindKnownModel(known);
+    models.push_back({std::string(known.name), std::string(known.summary),
+                      file ? file->string() : std::string()});
+  }
+  return models;
+}
+
+std::string DownloadModel(std::string_view name) {
+  for (const session::KnownModel& known : session::KnownModels()) {
+    if (known.name != name) continue;
+    if (const auto file = session::FindKnownModel(known)) return file->string();
+    const std::string script = QUAIL_FETCH_SCRIPT;
+    std::error_code ignored;
+    if (!std::filesystem::exists(script, ignored)) {
+      throw Error(ErrorCode::kIo, fmt::format("{} is missing: put {} into "
+                                              "~/.cache/quail/models yourself",
+                                              script, known.file));
+    }
+    if (std::system(fmt::format("python3 '{}' --group core >&2", script).c_str()) != 0) {
+      throw Error(ErrorCode::kIo, fmt::format("{} could not fetch {}", script, name));
+    }
+    if (const auto file = session::FindKnownModel(known)) return file->string();
+    throw Error(ErrorCode::kIo, fmt::format("{} left no {}", script, known.file));
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("no model is named '{}'; quail models lists them", name));
+}
+
+std::vector<Finding> Examine(const Config& config) {
+  std::vector<Finding> findings;
+  findings.push_back(Find("duckdb", [&] {
+    relational::DuckDbOptions options;
+    options.library_path = config.duckdb_library;
+    return relational::OpenDuckDb(options)->engine_version();
+  }));
+  base::ThreadPool pool(config.threads);
+  std::string processor;
+  findings.push_back(Find("model", [&] {
+    const session::ModelHost host(config, pool);
+    const infer::BackendInfo& device = host.device();
+    processor = fmt::format("{}, {} threads, {} GiB, computes in {}", device.device,
+                            device.threads, device.memory_bytes >> 30,
+                            spec::NameOf(device.compute_type));
+    return fmt::format("{} ({}), answers {} / {}", host.spec().name, host.ModelReport().path,
+                       host.answers().words.yes, host.answers().words.no);
+  }));
+  if (!processor.empty()) findings.push_back({"cpu", processor, true});
+  findings.push_back(Find("gpu", LookAtGpu));
+  const auto rates = session::ReadCalibration();
+  findings.push_back(
+      {"cost model",
+       rates ? fmt::format("calibrated: {:.0f} GFLOP/s f32, {:.0f} bf16, {:.1f} GB/s",
+                           rates->f32_flops_per_second / 1e9, rates->bf16_flops_per_second / 1e9,
+                           rates->bytes_per_second / 1e9)
+             : "not calibrated: run quail calibrate",
+       true});
+  return findings;
+}
+
+std::string Describe(const Error& error, std::string_view text) {
+  return base::Describe(error, text);
+}
+
+}  // namespace quail

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "exec/model_evaluator.h"
+#include "infer/backend.h"
+#include "infer/model.h"
+#include "infer/prompt_forest.h"
+#include "quail/config.h"
+#include "session/report.h"
+#include "spec/gguf_file.h"
+#include "spec/model_spec.h"
+#include "text/answer_words.h"
+#include "text/bpe_tokenizer.h"
+#include "text/text_store.h"
+
+namespace quail::session {
+
+/// The model of a session: shape and tokenizer are read when it is opened, the weights when something is first asked.
+class ModelHost {
+ public:
+  /// Throws Error{kModel | kIo | kCorrupt | kUnsupported | kDevice}.
+  ModelHost(const Config& config, base::ThreadPool& pool);
+  ~ModelHost();
+
+  const spec::ModelSpec& spec() const { return spec_; }
+  const text::BpeTokenizer& tokenizer() const { return *tokenizer_; }
+  const text::AnswerChoice& answers() const { return answers_; }
+  const infer::BackendInfo& device() const;
+
+  /// Loads the weights the first time. The texts of all calls are those of one store.
+  exec::Evaluator& evaluator(text::TextStore& texts);
+  /// Counters and sizes of the forest since its last reset; nullptr before the weights are loaded.
+  const infer::PromptForest* forest() const { return forest_.get(); }
+
+  RunReport::Model ModelReport() const;
+  RunReport::Device DeviceReport() const;
+
+ private:
+  void LoadTokenizer();
+  void LoadWeights();
+  std::int64_t KvTokens() const;
+
+  Config config_;
+  base::ThreadPool& pool_;
+  std::string path_;
+  std::shared_ptr<const spec::GgufFile> file_;
+  spec::ModelSpec spec_;
+  std::shared_ptr<const text::BpeTokenizer> tokenizer_;
+  text::AnswerChoice answers_;
+  std::unique_ptr<infer::Backend> backend_;
+  std::shared_ptr<const infer::WeightSource> weights_;
+  std::unique_ptr<infer::Model> model_;
+  std::unique_ptr<infer::PromptForest> forest_;
+  std::unique_ptr<exec::ModelEvaluator> evaluator_;
+};
+
+}  // namespace quail::session

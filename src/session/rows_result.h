@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quail/result.h"
+#include "quail/session.h"
+#include "relational/connection.h"
+
+namespace quail::session {
+
+/// Told when the rows have been read to the end, with their number, or when reading failed.
+struct RowsObserver {
+  std::function<void(std::uint64_t rows)> on_end;
+  std::function<void(const Error&)> on_error;
+};
+
+/// The rows of a query, run while they are read: as text cells, cast by the engine, or as an Arrow stream.
+class RowsResult : public Result {
+ public:
+  /// `sql` is a query with columns `schema`.
+  RowsResult(relational::Connection& connection, std::string sql, const columnar::Schema& schema,
+             CellForm form);
+  /// A statement that has already begun and whose columns can be read as text as they are.
+  explicit RowsResult(std::unique_ptr<relational::ResultStream> stream);
+
+  void Observe(RowsObserver observer) { observer_ = std::move(observer); }
+  bool has_rows() const override { return true; }
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  std::vector<std::vector<std::optional<std::string>>> Next() override;
+  void Export(ArrowArrayStream* out) override;
+
+ private:
+  std::string CastQuery() const;
+  std::vector<std::vector<std::optional<std::string>>> Pull();
+
+  relational::Connection* connection_ = nullptr;  ///< where the query has not begun
+  std::string sql_;
+  CellForm form_ = CellForm::kText;
+  std::vector<ColumnInfo> columns_;
+  bool ended_ = false;
+  std::uint64_t rows_ = 0;
+  // The observer's owner may drop tables that the stream reads: the stream goes first.
+  RowsObserver observer_;
+  std::unique_ptr<relational::ResultStream> stream_;
+};
+
+/// A statement with an effect and no rows.
+class EffectResult : public Result {
+ public:
+  bool has_rows() const override { return false; }
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  std::vector<std::vector<std::optional<std::string>>> Next() override { return {}; }
+  void Export(ArrowArrayStream* out) override;
+
+ private:
+  std::vector<ColumnInfo> columns_;
+};
+
+/// Rows that are already known: plans, descriptions.
+class KnownResult : public Result {
+ public:
+  using Rows = std::vector<std::vector<std::optional<std::string>>>;
+  KnownResult(std::vector<ColumnInfo> columns, Rows rows, bool is_plan)
+      : columns_(std::move(columns)), rows_(std::move(rows)), is_plan_(is_plan) {}
+
+  bool has_rows() const override { return true; }
+  bool is_plan() const override { return is_plan_; }
+  const std::vector<ColumnInfo>& columns() const override { return columns_; }
+  Rows Next() override { return std::exchange(rows_, {}); }
+  void Export(ArrowArrayStream* out) override;
+
+ private:
+  std::vector<ColumnInfo> columns_;
+  Rows rows_;
+  bool is_plan_;
+};
+
+}  // namespace quail::session

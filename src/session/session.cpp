@@ -1,0 +1,230 @@
+#include "quail/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/text_position.h"
+#include "exec/oracle.h"
+#include "relational/file_table.h"
+#include "relational/quote.h"
+#include "session/ai_statement.h"
+#include "session/describe.h"
+#include "session/rows_result.h"
+#include "session/session_state.h"
+#include "session/user_position.h"
+#include "sql/statement.h"
+
+namespace quail::session {
+namespace {
+
+using Statement = Session::Statement;
+
+/// "(FORMAT parquet)" for the formats that the engine's COPY writes.
+std::string CopyOptions(std::string_view format) {
+  if (format == "parquet") return "(FORMAT parquet)";
+  if (format == "csv") return "(FORMAT csv, HEADER true)";
+  if (format == "json") return "(FORMAT json, ARRAY true)";
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("format {} is not supported yet (parquet, csv, json are)", format));
+}
+
+class SessionImpl : public Session {
+ public:
+  explicit SessionImpl(const Config& config);
+
+  void RegisterFile(std::string_view name, std::string_view path) override {
+    relational::RegisterFile(*state_.connection, name, path);
+  }
+  void RegisterStream(std::string_view name, ArrowArrayStream* stream) override {
+    state_.connection->Register(name, stream);
+  }
+  std::vector<Statement> Split(std::string_view script) const override;
+  std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
+                              const RunOptions& options) override;
+  std::uint64_t RunToFile(std::string_view script, const Statement& statement,
+                          std::string_view format, std::string_view path) override;
+  void Interrupt() noexcept override {
+    state_.cancel.Cancel();
+    state_.connection->Interrupt();
+  }
+  void SetDialect(Dialect dialect) override { state_.config.dialect = dialect; }
+  std::string ReportJson() const override { return state_.report; }
+
+ private:
+  sql::Statement Read(std::string_view script, const Statement& statement);
+  std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
+                                   const RunOptions& options);
+  /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix` of what runs.
+  template <typename Call>
+  auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
+                Call call);
+  void RegisterErrorsTable();
+  /// The report of a statement that could not be read.
+  void ReportFailure(const Statement& statement, const Error& error);
+
+  SessionState state_;
+};
+
+SessionImpl::SessionImpl(const Config& config) : state_(config) {
+  const base::Stopwatch watch;
+  for (const auto& [name, value] : config.settings) {
+    std::string lower(name);
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    state_.settings.Set(lower, value);
+  }
+  relational::DuckDbOptions options;
+  options.library_path = config.duckdb_library;
+  options.database = config.database;
+  options.threads = config.threads;
+  state_.connection = relational::OpenDuckDb(options);
+  state_.lookups.texts = &state_.texts;
+  exec::RegisterLookups(*state_.connection, state_.lookups);
+  RegisterErrorsTable();
+  if (!config.oracle.empty()) {
+    state_.oracle = std::make_unique<exec::FunctionEvaluator>(
+        [oracle = exec::Oracle::Load(config.oracle)](auto prompt, auto arguments) {
+          return oracle.Decide(prompt, arguments);
+        },
+        state_.texts);
+  }
+  state_.boot_seconds = watch.seconds();
+}
+
+void SessionImpl::RegisterErrorsTable() {
+  relational::TableFunction errors;
+  errors.name = "quail_errors";
+  errors.columns = {{"statement", relational::ScalarType::kText},
+                    {"function", relational::ScalarType::kText},
+                    {"template", relational::ScalarType::kText},
+                    {"args", relational::ScalarType::kText},
+                    {"reason", relational::ScalarType::kText},
+                    {"rows", relational::ScalarType::kInteger}};
+  errors.rows = [this] { return state_.errors; };
+  state_.connection->Register(std::move(errors));
+}
+
+void SessionImpl::ReportFailure(const Statement& statement, const Error& error) {
+  RunReport report;
+  report.query = statement.text;
+  report.dialect = DialectName(state_.config.dialect);
+  report.seed = state_.config.seed;
+  report.started_at = IsoTime();
+  report.error_message = error.what();
+  report.error_position = error.position();
+  state_.report = report.ToJson();
+}
+
+std::vector<Statement> SessionImpl::Split(std::string_view script) const {
+  std::vector<Statement> statements;
+  for (const sql::ScriptPart& part : sql::SplitScript(script, state_.config.dialect)) {
+    statements.push_back({std::string(script.substr(part.offset, part.size)), part.offset});
+  }
+  return statements;
+}
+
+sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
+  state_.cancel.Reset();
+  return sql::ReadStatement(script, {statement.offset, statement.text.size()},
+                            state_.config.dialect);
+}
+
+template <typename Call>
+auto SessionImpl::InScript(std::string_view script, const sql::Statement& statement,
+                           std::size_t prefix, Call call) {
+  return Located(call, [&](const TextPosition& position) -> std::optional<TextPosition> {
+    if (position.offset < prefix) return std::nullopt;
+    const std::size_t offset = std::min(position.offset - prefix, statement.query.size());
+    return statement.Locate(script, offset);
+  });
+}
+
+std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statement& statement,
+                                         const RunOptions& options) {
+  sql::Statement read = Observed([&] { return Read(script, statement); },
+                                 [&](const Error& error) { ReportFailure(statement, error); });
+  if (read.kind == sql::StatementKind::kSet) {
+    Recoded([&] { state_.settings.Set(read.setting, read.value); },
+            [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
+            base::Locate(script, statement.offset));
+    return std::make_unique<EffectResult>();
+  }
+  if (!read.has_ai) return RunPlain(script, read, options);
+  return std::make_shared<AiStatement>(state_, script, std::move(read))->Run(options);
+}
+
+std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
+                                              const sql::Statement& statement,
+                                              const RunOptions& options) {
+  using Kind = sql::StatementKind;
+  std::string words;
+  if (statement.kind == Kind::kDescribe) words = "DESCRIBE ";
+  if (statement.kind == Kind::kExplain) words = "EXPLAIN ";
+  if (statement.kind == Kind::kExplainAnalyze) words = "EXPLAIN ANALYZE ";
+  if (words.empty() && options.explain != RunOptions::Explain::kNo) {
+    words = options.explain == RunOptions::Explain::kAnalyze ? "EXPLAIN ANALYZE "
+            : options.explain == RunOptions::Explain::kJson  ? "EXPLAIN (FORMAT json) "
+                                                             : "EXPLAIN ";
+  }
+  relational::Connection& connection = *state_.connection;
+  const bool rows_only = words.empty() && statement.before.empty() && statement.after.empty();
+  if (statement.kind == Kind::kQuery && rows_only) {
+    const columnar::Schema schema = InScript(
+        script, statement, 0, [&] { return DescribeQuery(connection, statement.query); });
+    return std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
+  }
+  const std::string sql = words + statement.before + statement.query + statement.after;
+  auto stream = InScript(script, statement, words.size() + statement.before.size(),
+                         [&] { return connection.Query(sql); });
+  if (!stream->has_rows()) {
+    while (stream->Next()) {
+    }
+    return std::make_unique<EffectResult>();
+  }
+  const bool is_plan = words.starts_with("EXPLAIN");
+  if (!is_plan) return std::make_unique<RowsResult>(std::move(stream));
+  std::string text;
+  while (const auto batch = stream->Next()) {
+    for (std::size_t row = 0; row < batch->rows(); ++row) {
+      text += batch->Text(batch->columns() - 1, row);
+    }
+  }
+  return std::make_unique<KnownResult>(std::vector<ColumnInfo>{{"plan", "VARCHAR"}},
+                                       KnownResult::Rows{{std::move(text)}}, true);
+}
+
+std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
+                                     std::string_view format, std::string_view path) {
+  const std::string copy = CopyOptions(format);
+  sql::Statement read = Read(script, statement);
+  const bool is_query = read.kind == sql::StatementKind::kQuery && read.before.empty();
+  if (!is_query) {
+    throw Error(ErrorCode::kUsage, "only the rows of a query can be written to a file",
+                base::Locate(script, statement.offset));
+  }
+  if (read.has_ai) {
+    return std::make_shared<AiStatement>(state_, script, std::move(read))->RunToFile(path, copy);
+  }
+  constexpr std::string_view kBefore = "COPY (";
+  const std::string sql = fmt::format("{}{}\n) TO {} {}", kBefore, read.query,
+                                      relational::QuoteText(path), copy);
+  const auto rows = InScript(script, read, kBefore.size(), [&] {
+    return relational::QueryText(*state_.connection, sql);
+  });
+  return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+}
+
+}  // namespace
+}  // namespace quail::session
+
+namespace quail {
+
+std::unique_ptr<Session> Session::Open(const Config& config) {
+  return std::make_unique<session::SessionImpl>(config);
+}
+
+}  // namespace quail

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/cancel.h"
+#include "base/thread_pool.h"
+#include "exec/function_evaluator.h"
+#include "exec/lookup_functions.h"
+#include "quail/config.h"
+#include "relational/connection.h"
+#include "session/model_host.h"
+#include "session/settings.h"
+#include "session/user_position.h"
+#include "text/text_store.h"
+
+namespace quail::session {
+
+/// What the statements of a session share.
+struct SessionState {
+  explicit SessionState(const Config& session_config)
+      : config(session_config), pool(session_config.threads) {}
+
+  /// The model's host, opened the first time. REQUIRES: no oracle.
+  ModelHost& Model() {
+    if (!model) {
+      // A model file that cannot be read is a model that cannot be used.
+      model = Recoded([this] { return std::make_unique<ModelHost>(config, pool); },
+                      [](ErrorCode code) {
+                        const bool file = code == ErrorCode::kIo || code == ErrorCode::kCorrupt;
+                        return file ? ErrorCode::kModel : code;
+                      });
+    }
+    return *model;
+  }
+
+  Config config;
+  Settings settings;
+  double boot_seconds = 0;
+  base::CancelFlag cancel;
+  base::ThreadPool pool;
+  text::TextStore texts;
+  exec::LookupSource lookups;
+  std::unique_ptr<ModelHost> model;
+  std::unique_ptr<exec::FunctionEvaluator> oracle;  ///< stands in for the model
+  std::string report;                               ///< of the last statement with AI calls
+  /// Rows of quail_errors(), of the last statement with AI calls.
+  std::vector<std::vector<relational::TableFunction::Cell>> errors;
+  std::unique_ptr<relational::Connection> connection;  ///< goes first: its functions read the above
+};
+
+}  // namespace quail::session

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace quail::session {
+
+/// The settings of sql.md, as SET changes them.
+struct Settings {
+  bool fail_on_error = false;        ///< quail_on_error: 'null' or 'fail'
+  std::string anchor = "data";       ///< quail_anchor: data, as_written, plan
+  std::uint64_t max_pairs = 100'000'000;  ///< quail_max_pairs
+
+  /// Sets one by its name in lower case. Throws Error{kUsage} for an unknown name (listing those known) or a value that
+  /// it cannot have, Error{kUnsupported} for one that is known and not implemented.
+  void Set(std::string_view name, std::string_view value);
+};
+
+}  // namespace quail::session

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "quail/error.h"
+
+/// The only place of the session that looks at errors on their way: it moves their positions into the text that the
+/// user sees, and lets a report keep them. Each is thrown on.
+namespace quail::session {
+
+/// Runs `call`; `locate` gives an Error's position in the user's text, or nothing where it has no place there.
+template <typename Call, typename Locate>
+auto Located(Call call, Locate locate) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (!error.position()) throw;
+    throw Error(error.code(), error.what(), locate(*error.position()));
+  }
+}
+
+/// Runs `call`; shows an Error to `on_error`, if there is one, before it goes on.
+template <typename Call>
+auto Observed(Call call, const std::function<void(const Error&)>& on_error) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (on_error) on_error(error);
+    throw;
+  }
+}
+
+/// Runs `call`; the message of its Error, if it threw one.
+template <typename Call>
+std::optional<std::string> Attempt(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+/// Runs `call`; its Error goes on with the code that `recode` gives for its own, and with `place` if it has none.
+template <typename Call, typename Recode>
+auto Recoded(Call call, Recode recode, std::optional<TextPosition> place = std::nullopt)
+    -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw Error(recode(error.code()), error.what(), error.position() ? error.position() : place);
+  }
+}
+
+/// Runs `call`, a cleanup whose own failure must not hide why it became necessary.
+template <typename Call>
+void Quietly(Call call) noexcept {
+  try {
+    call();
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace quail::session

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace quail::session {
+
+inline constexpr const char* kVersion = QUAIL_VERSION;
+
+}  // namespace quail::session
