@@ -285,11 +285,9 @@ class TileAttention {
     for (int half = 0; half < 2; ++half) {
       RowState& state = states_[half];
       float top = state.top;
-      bool bad = false;
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n) {
         top = fmaxf(top, fmaxf(scores[n][2 * half], scores[n][2 * half + 1]));
-        bad = bad || scores[n][2 * half] != scores[n][2 * half] || scores[n][2 * half + 1] != scores[n][2 * half + 1];
       }
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 2));
@@ -307,7 +305,6 @@ class TileAttention {
         }
       }
       state.sum = state.sum * correction + sum;
-      if (bad) state.sum = __int_as_float(0x7fffffff);  // fmaxf passes over NaN: keep it (case 32)
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
         output_[n][2 * half] *= correction;
@@ -426,10 +423,11 @@ using Launcher = void (*)(const AttentionArguments&, cudaStream_t);
 Launcher SelectAttention(std::int32_t head_dim, std::int32_t group) {
   if (head_dim == 128) {
     switch (group) {
-      case 2: return Launch<128, 2>;   // Qwen3-0.6B, 1.7B
-      case 4: return Launch<128, 4>;   // Qwen3-4B, 8B, Llama 3 8B
-      case 5: return Launch<128, 5>;   // Qwen3-14B
-      case 8: return Launch<128, 8>;   // Qwen3-32B, Llama 3 70B
+      case 2:    // Qwen3-0.6B, 1.7B
+      case 4:    // Qwen3-4B, 8B, Llama 3 8B
+      case 5:    // Qwen3-14B
+      case 8:    // Qwen3-32B, Llama 3 70B
+        return LaunchAttentionWgmma;
     }
   }
   if (head_dim == 64) {

@@ -223,6 +223,9 @@ class CudaBackend final : public Backend {
     for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
       arena_k_.emplace_back(bytes, "the KV arena (keys of a layer)");
       arena_v_.emplace_back(bytes, "the KV arena (values of a layer)");
+      // Attention reads whole boxes: a slot that was never written must be finite, since 0 * NaN is NaN.
+      CheckCuda(cudaMemset(arena_k_.back().data(), 0, bytes), "KV arena");
+      CheckCuda(cudaMemset(arena_v_.back().data(), 0, bytes), "KV arena");
     }
     info_.kv_bytes_per_token = std::int64_t{4} * shape.layers * shape.kv_heads * shape.head_dim;
   }
@@ -287,11 +290,14 @@ class CudaBackend final : public Backend {
     a.tile_count = work.tile_count;
     a.compact_queries = c.answers_only;
     a.q = c.answers_only ? buffers_.kept_queries.as<__nv_bfloat16>() : heads;
+    a.query_rows = c.hidden_rows();
     a.q_stride = c.answers_only ? spec_.q_width() : width;
     a.chunk_k = heads + spec_.q_width();
     a.chunk_v = a.chunk_k + spec_.kv_width();
+    a.chunk_rows = c.rows;
     a.kv_stride = width;
     if (kv_slots_ > 0) {
+      a.arena_slots = kv_slots_;
       a.arena_k = arena_k_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
       a.arena_v = arena_v_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
     }

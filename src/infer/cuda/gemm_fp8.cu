@@ -1,10 +1,9 @@
-#include <cuda.h>
-
 #include <deep_gemm/impls/sm90_fp8_gemm_1d2d.cuh>
 
 #include "base/check.h"
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/launch.h"
+#include "infer/cuda/tensor_map.h"
 
 /// Block-scaled fp8 products by DeepGEMM's sm90 kernel (github.com/deepseek-ai/DeepGEMM, 1x128 activation and 128x128
 /// weight scales, promotion in fp32): persistent, TMA-fed, n and k at run time. FLOPs: 2mnk; bytes: mk + nk + 2mn.
@@ -16,47 +15,12 @@ constexpr unsigned kBlockK = 128;
 constexpr unsigned kTmaThreads = 128;
 constexpr unsigned kMathThreads = 256;
 
-using EncodeTiled = CUresult (*)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*, const cuuint64_t*,
-                                 const cuuint64_t*, const cuuint32_t*, const cuuint32_t*,
-                                 CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,
-                                 CUtensorMapFloatOOBfill);
-
-/// The driver's encoder, found at run time: no link to libcuda.
-EncodeTiled FindEncoder() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-  CheckCuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault,
-                                             &result),
-            "cuTensorMapEncodeTiled");
-  QUAIL_CHECK(function != nullptr);
-  return reinterpret_cast<EncodeTiled>(function);
-}
-
-/// A row-major matrix [outer, inner] read or written in boxes.
-struct MapShape {
-  const void* data;
-  CUtensorMapDataType type;
-  std::uint64_t inner;
-  std::uint64_t outer;
-  std::uint64_t pitch_bytes;
-  std::uint32_t box_inner;
-  std::uint32_t box_outer;
-  CUtensorMapSwizzle swizzle;
-};
-
-CUtensorMap Encode(const MapShape& shape) {
-  static const EncodeTiled encode = FindEncoder();
-  CUtensorMap map;
-  const cuuint64_t dims[2] = {shape.inner, shape.outer};
-  const cuuint64_t strides[1] = {shape.pitch_bytes};
-  const cuuint32_t box[2] = {shape.box_inner, shape.box_outer};
-  const cuuint32_t steps[2] = {1, 1};
-  const CUresult status =
-      encode(&map, shape.type, 2, const_cast<void*>(shape.data), dims, strides, box, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, shape.swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  QUAIL_CHECK_EQ(static_cast<int>(status), 0);
-  return map;
+/// A row-major matrix [outer, inner] of bytes or wider elements.
+CUtensorMap MatrixMap(const void* data, CUtensorMapDataType type, std::uint64_t inner, std::uint64_t outer,
+                      std::uint64_t pitch_bytes, std::uint32_t box_inner, std::uint32_t box_outer) {
+  const bool scales = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  return EncodeTensorMap({data, type, 2, {inner, outer, 1}, {pitch_bytes, 0}, {box_inner, box_outer, 1},
+                          scales ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
 constexpr std::size_t Align(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -88,16 +52,12 @@ struct Variant {
     const auto k = static_cast<std::uint64_t>(a.shape.k);
     const std::size_t shared = SharedBytes(a.shape.k);
     QUAIL_CHECK_LE(shared, kLimit);
-    CUtensorMap map_a = Encode({a.a, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, m, k, kBlockK, kBlockM,
-                                CU_TENSOR_MAP_SWIZZLE_128B});
-    CUtensorMap map_b = Encode({a.b, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, n, k, kBlockK, kBlockN,
-                                CU_TENSOR_MAP_SWIZZLE_128B});
-    CUtensorMap map_d =
-        Encode({a.out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, n, m,
-                static_cast<std::uint64_t>(a.out_stride) * 2, 64, kBlockM, CU_TENSOR_MAP_SWIZZLE_128B});
-    CUtensorMap map_scales =
-        Encode({a.a_scales, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, m, k / kBlockK,
-                static_cast<std::uint64_t>(a.a_scale_pitch) * 4, kBlockM, 1, CU_TENSOR_MAP_SWIZZLE_NONE});
+    CUtensorMap map_a = MatrixMap(a.a, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, m, k, kBlockK, kBlockM);
+    CUtensorMap map_b = MatrixMap(a.b, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, n, k, kBlockK, kBlockN);
+    CUtensorMap map_d = MatrixMap(a.out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, n, m,
+                                  static_cast<std::uint64_t>(a.out_stride) * 2, 64, kBlockM);
+    CUtensorMap map_scales = MatrixMap(a.a_scales, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, m, k / kBlockK,
+                                       static_cast<std::uint64_t>(a.a_scale_pitch) * 4, kBlockM, 1);
     auto* b_scales = const_cast<float*>(a.b_scales);
     int* grouped_layout = nullptr;
     auto shape_m = static_cast<std::uint32_t>(m);

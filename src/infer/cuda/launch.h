@@ -103,13 +103,16 @@ struct AttentionArguments {
   const KeySegment* segments = nullptr;
   std::int32_t tile_count = 0;
   bool compact_queries = false;            ///< query i is row i of `q`, else row rows[i].row
-  const __nv_bfloat16* q = nullptr;        ///< [.., q_stride], head h at h * D
+  const __nv_bfloat16* q = nullptr;        ///< [query_rows, q_stride], head h at h * D
+  std::int64_t query_rows = 0;
   std::int64_t q_stride = 0;
-  const __nv_bfloat16* chunk_k = nullptr;  ///< [rows of the chunk, kv_stride], KV head k at k * D
+  const __nv_bfloat16* chunk_k = nullptr;  ///< [chunk_rows, kv_stride], KV head k at k * D
+  std::int64_t chunk_rows = 0;
   const __nv_bfloat16* chunk_v = nullptr;
   std::int64_t kv_stride = 0;
-  const __nv_bfloat16* arena_k = nullptr;  ///< [slots, K, D]
+  const __nv_bfloat16* arena_k = nullptr;  ///< [arena_slots, K, D]; every value in arena and chunk is finite
   const __nv_bfloat16* arena_v = nullptr;
+  std::int64_t arena_slots = 0;
   Activation out;                          ///< [rows, H * D]; fp8 needs D = 128
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
@@ -117,6 +120,9 @@ struct AttentionArguments {
   ScaleRounding rounding = ScaleRounding::kExact;
 };
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream);
+/// The variant of LaunchAttention for heads of size 128 (attention_wgmma.cu). REQUIRES: the rows of a tile are
+/// neighbours in `q`.
+void LaunchAttentionWgmma(const AttentionArguments& arguments, cudaStream_t stream);
 /// Tokens a tile: query rows are (token, head of the group) pairs, 128 a tile.
 std::int32_t AttentionTileTokens(std::int32_t heads_per_group);
 
