@@ -34,14 +34,6 @@ MergeTable::MergeTable(std::span<const Merge> merges) {
   }
 }
 
-void MergeTable::Apply(std::vector<TokenId>& word, MergeScratch& scratch) const {
-  if (word.size() <= kShortWord) {
-    ApplyShort(word);
-  } else {
-    ApplyLong(word, scratch);
-  }
-}
-
 void MergeTable::ApplyShort(std::vector<TokenId>& word) const {
   std::array<std::uint32_t, kShortWord> ranks;  // ranks[i] is that of the pair (i, i + 1)
   std::size_t size = word.size();
@@ -63,43 +55,73 @@ void MergeTable::ApplyShort(std::vector<TokenId>& word) const {
   word.resize(size);
 }
 
-void MergeTable::ApplyLong(std::vector<TokenId>& word, MergeScratch& scratch) const {
-  const auto size = static_cast<std::uint32_t>(word.size());
-  auto& [next, previous, ranks, queue] = scratch;
-  next.resize(size);
-  previous.resize(size);
-  ranks.resize(size);
-  queue.clear();
-  for (std::uint32_t i = 0; i < size; ++i) {
-    previous[i] = i == 0 ? kNone : i - 1;
-    next[i] = i + 1 == size ? kNone : i + 1;
-    ranks[i] = next[i] == kNone ? kNoRank : Rank(word[i], word[next[i]]);
-    if (ranks[i] != kNoRank) queue.push_back(QueueEntry(ranks[i], i));
+/// A long word as a linked list of symbols, and a heap of the pairs that merge.
+class MergeTable::LongWord {
+ public:
+  LongWord(const MergeTable& table, std::vector<TokenId>& symbols, MergeScratch& scratch)
+      : table_(table), symbols_(symbols), list_(scratch) {
+    const auto size = static_cast<std::uint32_t>(symbols.size());
+    list_.next.resize(size);
+    list_.previous.resize(size);
+    list_.ranks.resize(size);
+    list_.queue.clear();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      list_.previous[i] = i == 0 ? kNone : i - 1;
+      list_.next[i] = i + 1 == size ? kNone : i + 1;
+      if (UpdateRank(i)) list_.queue.push_back(QueueEntry(list_.ranks[i], i));
+    }
+    std::make_heap(list_.queue.begin(), list_.queue.end(), std::greater<>());
   }
-  std::make_heap(queue.begin(), queue.end(), std::greater<>());
-  const auto update = [&](std::uint32_t i) {
-    ranks[i] = next[i] == kNone ? kNoRank : Rank(word[i], word[next[i]]);
-    if (ranks[i] == kNoRank) return;
-    queue.push_back(QueueEntry(ranks[i], i));
-    std::push_heap(queue.begin(), queue.end(), std::greater<>());
-  };
-  while (!queue.empty()) {
-    std::pop_heap(queue.begin(), queue.end(), std::greater<>());
-    const auto rank = static_cast<std::uint32_t>(queue.back() >> 32);
-    const auto i = static_cast<std::uint32_t>(queue.back());
-    queue.pop_back();
-    if (ranks[i] != rank) continue;  // its pair has changed since
-    const std::uint32_t absorbed = next[i];
-    word[i] = merged_[rank];
-    ranks[absorbed] = kNoRank;
-    next[i] = next[absorbed];
-    if (next[i] != kNone) previous[next[i]] = i;
-    update(i);
-    if (previous[i] != kNone) update(previous[i]);
+
+  void MergeAll() {
+    auto& queue = list_.queue;
+    while (!queue.empty()) {
+      std::pop_heap(queue.begin(), queue.end(), std::greater<>());
+      const auto rank = static_cast<std::uint32_t>(queue.back() >> 32);
+      const auto i = static_cast<std::uint32_t>(queue.back());
+      queue.pop_back();
+      // Where the ranks differ, the pair has changed since.
+      if (list_.ranks[i] == rank) MergeAt(i, rank);
+    }
+    std::size_t kept = 0;
+    for (std::uint32_t i = 0; i != kNone; i = list_.next[i]) symbols_[kept++] = symbols_[i];
+    symbols_.resize(kept);
   }
-  std::size_t kept = 0;
-  for (std::uint32_t i = 0; i != kNone; i = next[i]) word[kept++] = word[i];
-  word.resize(kept);
+
+ private:
+  bool UpdateRank(std::uint32_t i) {
+    const std::uint32_t next = list_.next[i];
+    list_.ranks[i] = next == kNone ? kNoRank : table_.Rank(symbols_[i], symbols_[next]);
+    return list_.ranks[i] != kNoRank;
+  }
+
+  void Requeue(std::uint32_t i) {
+    if (!UpdateRank(i)) return;
+    list_.queue.push_back(QueueEntry(list_.ranks[i], i));
+    std::push_heap(list_.queue.begin(), list_.queue.end(), std::greater<>());
+  }
+
+  void MergeAt(std::uint32_t i, std::uint32_t rank) {
+    const std::uint32_t absorbed = list_.next[i];
+    symbols_[i] = table_.merged_[rank];
+    list_.ranks[absorbed] = kNoRank;
+    list_.next[i] = list_.next[absorbed];
+    if (list_.next[i] != kNone) list_.previous[list_.next[i]] = i;
+    Requeue(i);
+    if (list_.previous[i] != kNone) Requeue(list_.previous[i]);
+  }
+
+  const MergeTable& table_;
+  std::vector<TokenId>& symbols_;
+  MergeScratch& list_;
+};
+
+void MergeTable::Apply(std::vector<TokenId>& word, MergeScratch& scratch) const {
+  if (word.size() <= kShortWord) {
+    ApplyShort(word);
+  } else {
+    LongWord(*this, word, scratch).MergeAll();
+  }
 }
 
 }  // namespace quail::text

@@ -42,6 +42,8 @@ class MergeTable {
  private:
   static constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
 
+  class LongWord;
+
   struct Entry {
     std::uint64_t pair = kEmpty;
     std::uint32_t rank = kNoRank;
@@ -64,7 +66,6 @@ class MergeTable {
   }
 
   void ApplyShort(std::vector<TokenId>& word) const;
-  void ApplyLong(std::vector<TokenId>& word, MergeScratch& scratch) const;
 
   std::vector<Entry> entries_ = std::vector<Entry>(2);
   std::vector<TokenId> merged_;  ///< by rank

@@ -52,6 +52,7 @@ def with_llama3_scheme(config):
     split = {"type": "Split", "pattern": {"Regex": LLAMA3_PATTERN}, "behavior": "Isolated", "invert": False}
     config["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, byte_level(False)]}
     config["model"]["ignore_merges"] = True
+    config["added_tokens"] = []  # their ids are taken below
     # Tokens of several digits, which these vocabularies lack, and one that only ignore_merges can reach.
     vocabulary, merges = config["model"]["vocab"], config["model"]["merges"]
     for left, right in (("0", "0"), ("00", "0"), ("1", "2"), ("12", "3"), ("3", "4"), ("8", "9")):
