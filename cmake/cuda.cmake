@@ -21,6 +21,10 @@ if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
 endif()
+# CUDA 13 has no nvToolsExt, and CMake 3.25's module then fails while it sets a property of it.
+if(NOT TARGET CUDA::nvToolsExt)
+  add_library(CUDA::nvToolsExt INTERFACE IMPORTED)
+endif()
 find_package(CUDAToolkit 12.9 REQUIRED)
 
 # DeepGEMM's and CUTLASS's headers (group `cuda` of tools/deps.lock).
