@@ -2,9 +2,10 @@
 
 #include <cstdint>
 
-// The Arrow C data interface, as its specification defines it (arrow.apache.org/docs/format/CDataInterface.html): the
-// only ABI through which tables enter and leave. The guards are those of the specification, so that several
-// definitions may meet in one translation unit.
+// The Arrow C data interface, as its specification defines it
+// (arrow.apache.org/docs/format/CDataInterface.html): the only ABI through which tables enter and
+// leave. The guards are those of the specification, so that several definitions may meet in one
+// translation unit.
 extern "C" {
 
 #ifndef ARROW_C_DATA_INTERFACE

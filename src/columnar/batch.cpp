@@ -163,7 +163,8 @@ double Batch::Real(std::size_t column, std::size_t row) const {
   }
   QUAIL_CHECK_MSG(layout.kind == LayoutKind::kInteger, "column {} holds no numbers", column);
   const std::int64_t value = ReadInteger(buffer, layout, place);
-  if (IntegerOverflows(layout, value)) return static_cast<double>(static_cast<std::uint64_t>(value));
+  if (IntegerOverflows(layout, value))
+    return static_cast<double>(static_cast<std::uint64_t>(value));
   return static_cast<double>(value);
 }
 

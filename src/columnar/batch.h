@@ -31,23 +31,24 @@ struct ArrayDeleter {
 using OwnedSchema = std::unique_ptr<ArrowSchema, SchemaDeleter>;
 using OwnedArray = std::unique_ptr<ArrowArray, ArrayDeleter>;
 
-/// Some rows of a result: a struct array of the Arrow C data interface, with typed views on its columns. Offsets,
-/// validity bitmaps, dictionaries and view types are all followed (cases 70, 71).
+/// Some rows of a result: a struct array of the Arrow C data interface, with typed views on its
+/// columns. Offsets, validity bitmaps, dictionaries and view types are all followed (cases 70, 71).
 class Batch {
  public:
-  /// Throws Error{kCorrupt} where the array does not fit the schema (validate.h), so that no accessor reads astray.
+  /// Throws Error{kCorrupt} where the array does not fit the schema (validate.h), so that no
+  /// accessor reads astray.
   Batch(std::shared_ptr<const ArrowSchema> schema, OwnedArray array);
 
   std::size_t rows() const;
   std::size_t columns() const;
 
-  /// Throws Error{kUnsupported}, as do the other accessors, for a column whose Arrow layout is not known (unions, run
-  /// ends, list views).
+  /// Throws Error{kUnsupported}, as do the other accessors, for a column whose Arrow layout is not
+  /// known (unions, run ends, list views).
   bool IsNull(std::size_t column, std::size_t row) const;
   /// REQUIRES: a utf8, large utf8, utf8 view or binary column (or a dictionary of one), not null.
   std::string_view Text(std::size_t column, std::size_t row) const;
-  /// REQUIRES: a column of integers of any width, HUGEINT (decimal of scale 0), dates or times, not null. A value
-  /// beyond the range of int64 throws Error{kQuery}.
+  /// REQUIRES: a column of integers of any width, HUGEINT (decimal of scale 0), dates or times, not
+  /// null. A value beyond the range of int64 throws Error{kQuery}.
   std::int64_t Integer(std::size_t column, std::size_t row) const;
   /// REQUIRES: a column of float, double, decimals or integers, not null.
   double Real(std::size_t column, std::size_t row) const;

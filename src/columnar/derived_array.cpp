@@ -10,8 +10,8 @@
 namespace quail::columnar {
 namespace {
 
-/// What a derived array's private_data points to. The children are derived arrays of their own where they differ from
-/// the owner's, or shallow copies without ownership.
+/// What a derived array's private_data points to. The children are derived arrays of their own
+/// where they differ from the owner's, or shallow copies without ownership.
 struct Derived {
   std::shared_ptr<const ArrowArray> owner;
   std::vector<const void*> buffers;
@@ -40,7 +40,8 @@ OwnedArray Finish(const ArrowArray& shape, std::unique_ptr<Derived> derived) {
   return array;
 }
 
-/// A child's rows: everything but offset, length and the count of nulls is the owner's, who outlives it.
+/// A child's rows: everything but offset, length and the count of nulls is the owner's, who
+/// outlives it.
 OwnedArray BorrowRows(const ArrowArray& child, std::int64_t begin, std::int64_t length) {
   OwnedArray rows(new ArrowArray(child));
   rows->offset += begin;

@@ -7,8 +7,9 @@
 
 namespace quail::columnar {
 
-/// Rows [begin, begin + length) of a struct array as a struct array without an offset of its own: the offset moves into
-/// the children, which readers follow more reliably. Shares the buffers and keeps `owner` alive.
+/// Rows [begin, begin + length) of a struct array as a struct array without an offset of its own:
+/// the offset moves into the children, which readers follow more reliably. Shares the buffers and
+/// keeps `owner` alive.
 OwnedArray SliceRows(std::shared_ptr<const ArrowArray> owner, std::int64_t begin,
                      std::int64_t length);
 

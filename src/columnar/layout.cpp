@@ -12,7 +12,8 @@ namespace {
 template <typename T>
 T ReadAs(const void* buffer, std::int64_t index) {
   T value;
-  std::memcpy(&value, static_cast<const char*>(buffer) + index * static_cast<std::int64_t>(sizeof(T)),
+  std::memcpy(&value,
+              static_cast<const char*>(buffer) + index * static_cast<std::int64_t>(sizeof(T)),
               sizeof(T));
   return value;
 }
@@ -30,24 +31,42 @@ Layout Integer(std::int64_t width, bool is_signed = true) {
 
 Layout ParsePrimitive(char format) {
   switch (format) {
-    case 'n': return {.kind = LayoutKind::kNull};
-    case 'b': return {.kind = LayoutKind::kBoolean};
-    case 'c': return Integer(1);
-    case 'C': return Integer(1, false);
-    case 's': return Integer(2);
-    case 'S': return Integer(2, false);
-    case 'i': return Integer(4);
-    case 'I': return Integer(4, false);
-    case 'l': return Integer(8);
-    case 'L': return Integer(8, false);
-    case 'e': return {.kind = LayoutKind::kFixed, .width = 2};
-    case 'f': return {.kind = LayoutKind::kFloat, .width = 4};
-    case 'g': return {.kind = LayoutKind::kFloat, .width = 8};
-    case 'u': return {.kind = LayoutKind::kText, .is_utf8 = true};
-    case 'z': return {.kind = LayoutKind::kText};
-    case 'U': return {.kind = LayoutKind::kLargeText, .is_utf8 = true};
-    case 'Z': return {.kind = LayoutKind::kLargeText};
-    default: return {};
+    case 'n':
+      return {.kind = LayoutKind::kNull};
+    case 'b':
+      return {.kind = LayoutKind::kBoolean};
+    case 'c':
+      return Integer(1);
+    case 'C':
+      return Integer(1, false);
+    case 's':
+      return Integer(2);
+    case 'S':
+      return Integer(2, false);
+    case 'i':
+      return Integer(4);
+    case 'I':
+      return Integer(4, false);
+    case 'l':
+      return Integer(8);
+    case 'L':
+      return Integer(8, false);
+    case 'e':
+      return {.kind = LayoutKind::kFixed, .width = 2};
+    case 'f':
+      return {.kind = LayoutKind::kFloat, .width = 4};
+    case 'g':
+      return {.kind = LayoutKind::kFloat, .width = 8};
+    case 'u':
+      return {.kind = LayoutKind::kText, .is_utf8 = true};
+    case 'z':
+      return {.kind = LayoutKind::kText};
+    case 'U':
+      return {.kind = LayoutKind::kLargeText, .is_utf8 = true};
+    case 'Z':
+      return {.kind = LayoutKind::kLargeText};
+    default:
+      return {};
   }
 }
 
@@ -107,20 +126,25 @@ Layout ParseLayout(std::string_view format) {
 
 std::int64_t BufferCount(const Layout& layout) {
   switch (layout.kind) {
-    case LayoutKind::kNull: return 0;
+    case LayoutKind::kNull:
+      return 0;
     case LayoutKind::kStruct:
-    case LayoutKind::kFixedList: return 1;
+    case LayoutKind::kFixedList:
+      return 1;
     case LayoutKind::kBoolean:
     case LayoutKind::kInteger:
     case LayoutKind::kFloat:
     case LayoutKind::kDecimal:
     case LayoutKind::kFixed:
     case LayoutKind::kList:
-    case LayoutKind::kLargeList: return 2;
+    case LayoutKind::kLargeList:
+      return 2;
     case LayoutKind::kText:
     case LayoutKind::kLargeText:
-    case LayoutKind::kTextView: return 3;
-    case LayoutKind::kOther: break;
+    case LayoutKind::kTextView:
+      return 3;
+    case LayoutKind::kOther:
+      break;
   }
   QUAIL_CHECK_MSG(false, "no buffer count for an unknown layout");
   return 0;
@@ -137,7 +161,8 @@ std::int64_t ReadInteger(const void* buffer, const Layout& layout, std::int64_t 
     case 4:
       return layout.is_signed ? static_cast<std::int64_t>(ReadAs<std::int32_t>(buffer, index))
                               : static_cast<std::int64_t>(ReadAs<std::uint32_t>(buffer, index));
-    default: return ReadAs<std::int64_t>(buffer, index);
+    default:
+      return ReadAs<std::int64_t>(buffer, index);
   }
 }
 
@@ -146,8 +171,7 @@ bool IntegerOverflows(const Layout& layout, std::int64_t value) {
 }
 
 std::int64_t ReadOffset(const void* buffer, const Layout& layout, std::int64_t index) {
-  const bool large =
-      layout.kind == LayoutKind::kLargeText || layout.kind == LayoutKind::kLargeList;
+  const bool large = layout.kind == LayoutKind::kLargeText || layout.kind == LayoutKind::kLargeList;
   return large ? ReadAs<std::int64_t>(buffer, index) : ReadAs<std::int32_t>(buffer, index);
 }
 

@@ -33,14 +33,15 @@ struct Layout {
   int scale = 0;           ///< of a decimal
 };
 
-/// The layout of a format string of the Arrow C data interface; kOther where it is unknown or malformed.
+/// The layout of a format string of the Arrow C data interface; kOther where it is unknown or
+/// malformed.
 Layout ParseLayout(std::string_view format);
 
 /// Buffers that an array of this layout has at least. REQUIRES: kind != kOther.
 std::int64_t BufferCount(const Layout& layout);
 
-/// Value `index` (counted from the start of the buffer) of a kInteger buffer. Unsigned 64-bit values beyond the range
-/// of int64 wrap; IntegerOverflows tells.
+/// Value `index` (counted from the start of the buffer) of a kInteger buffer. Unsigned 64-bit
+/// values beyond the range of int64 wrap; IntegerOverflows tells.
 std::int64_t ReadInteger(const void* buffer, const Layout& layout, std::int64_t index);
 bool IntegerOverflows(const Layout& layout, std::int64_t value);
 

@@ -20,7 +20,8 @@ struct TextView {
 
 TextView ReadTextView(const ArrowArray& array, std::int64_t index);
 
-/// Whether the value at `index` (from the start of the buffers, the array's own offset included) is not null.
+/// Whether the value at `index` (from the start of the buffers, the array's own offset included) is
+/// not null.
 bool IsValid(const ArrowArray& array, std::int64_t index);
 
 /// The bytes of a valid value of a kText, kLargeText or kTextView array; `index` as in IsValid.

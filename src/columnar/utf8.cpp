@@ -17,7 +17,8 @@ std::size_t SkipAscii(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Bytes of the well-formed sequence at `at`, which does not begin with an ASCII byte; 0 when it is ill-formed.
+/// Bytes of the well-formed sequence at `at`, which does not begin with an ASCII byte; 0 when it is
+/// ill-formed.
 std::size_t SequenceLength(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) -> unsigned {
     return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;

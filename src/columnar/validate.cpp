@@ -43,10 +43,12 @@ struct Place {
 std::int64_t ExpectedChildren(const Layout& layout, std::int64_t actual) {
   switch (layout.kind) {
     case LayoutKind::kStruct:
-    case LayoutKind::kOther: return actual;
+    case LayoutKind::kOther:
+      return actual;
     case LayoutKind::kList:
     case LayoutKind::kLargeList:
-    case LayoutKind::kFixedList: return 1;
+    case LayoutKind::kFixedList:
+      return 1;
     case LayoutKind::kNull:
     case LayoutKind::kBoolean:
     case LayoutKind::kInteger:
@@ -55,7 +57,8 @@ std::int64_t ExpectedChildren(const Layout& layout, std::int64_t actual) {
     case LayoutKind::kFixed:
     case LayoutKind::kText:
     case LayoutKind::kLargeText:
-    case LayoutKind::kTextView: return 0;
+    case LayoutKind::kTextView:
+      return 0;
   }
   return actual;
 }
@@ -67,8 +70,8 @@ void CheckSchemaAt(const Place& place) {
   if (schema.format == nullptr) Refuse(place, "the format is missing");
   const Layout layout = ParseLayout(schema.format);
   if (schema.n_children < 0 || schema.n_children != ExpectedChildren(layout, schema.n_children)) {
-    Refuse(place, fmt::format("{} children do not fit the format '{}'", schema.n_children,
-                              schema.format));
+    Refuse(place,
+           fmt::format("{} children do not fit the format '{}'", schema.n_children, schema.format));
   }
   if (schema.n_children > 0 && schema.children == nullptr) Refuse(place, "children are missing");
   for (std::int64_t i = 0; i < schema.n_children; ++i) {
@@ -102,8 +105,8 @@ void CheckCounts(const Place& place, const ArrowArray& array) {
 
 void CheckBuffers(const Place& place, const ArrowArray& array, const Layout& layout) {
   const std::int64_t wanted = BufferCount(layout);
-  const bool fits = layout.kind == LayoutKind::kTextView ? array.n_buffers >= wanted
-                                                         : array.n_buffers == wanted;
+  const bool fits =
+      layout.kind == LayoutKind::kTextView ? array.n_buffers >= wanted : array.n_buffers == wanted;
   if (!fits) Refuse(place, fmt::format("{} buffers, {} are needed", array.n_buffers, wanted));
   if (wanted == 0) return;
   if (array.buffers == nullptr) Refuse(place, "buffers are missing");
@@ -167,9 +170,12 @@ std::int64_t CheckOwnValues(const Place& place, const ArrowArray& array, const L
         Refuse(place, "the text is missing");
       }
       return 0;
-    case LayoutKind::kTextView: CheckViews(place, array); return 0;
+    case LayoutKind::kTextView:
+      CheckViews(place, array);
+      return 0;
     case LayoutKind::kList:
-    case LayoutKind::kLargeList: return CheckOffsets(place, array, layout);
+    case LayoutKind::kLargeList:
+      return CheckOffsets(place, array, layout);
     case LayoutKind::kFixedList: {
       const std::int64_t rows = array.offset + array.length;
       if (layout.width > 0 && rows > std::numeric_limits<std::int64_t>::max() / layout.width) {
@@ -177,14 +183,16 @@ std::int64_t CheckOwnValues(const Place& place, const ArrowArray& array, const L
       }
       return rows * layout.width;
     }
-    case LayoutKind::kStruct: return array.offset + array.length;
+    case LayoutKind::kStruct:
+      return array.offset + array.length;
     case LayoutKind::kNull:
     case LayoutKind::kBoolean:
     case LayoutKind::kInteger:
     case LayoutKind::kFloat:
     case LayoutKind::kDecimal:
     case LayoutKind::kFixed:
-    case LayoutKind::kOther: return 0;
+    case LayoutKind::kOther:
+      return 0;
   }
   return 0;
 }
@@ -243,7 +251,8 @@ void CheckTextAt(const Place& place, const ArrowArray& array) {
 void CheckSchema(const ArrowSchema& schema) {
   const Place root{.schema = &schema};
   CheckSchemaAt(root);
-  if (ParseLayout(schema.format).kind != LayoutKind::kStruct) Refuse(root, "not a struct of columns");
+  if (ParseLayout(schema.format).kind != LayoutKind::kStruct)
+    Refuse(root, "not a struct of columns");
 }
 
 void CheckArray(const ArrowSchema& schema, const ArrowArray& array) {

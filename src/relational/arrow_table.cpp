@@ -29,8 +29,9 @@ using OwnedStream = std::unique_ptr<ArrowArrayStream, StreamDeleter>;
 
 [[noreturn]] void ThrowStreamError(ArrowArrayStream* stream, int code) {
   const char* message = stream->get_last_error(stream);
-  throw Error(ErrorCode::kIo, fmt::format("the Arrow stream failed: {}",
-                                          message == nullptr ? fmt::format("error {}", code) : message));
+  throw Error(ErrorCode::kIo,
+              fmt::format("the Arrow stream failed: {}",
+                          message == nullptr ? fmt::format("error {}", code) : message));
 }
 
 /// Arrow data on its way into DuckDB's temporary table kLoadingName.
@@ -75,9 +76,9 @@ class Loader {
     columnar::CheckSchema(*schema_);
     columnar::CheckImportable(*schema_);
     if (schema_->n_children == 0) throw Error(ErrorCode::kUsage, "a table without columns");
-    session_.Check(session_.api.schema_from_arrow(session_.connection.get(), schema_.get(),
-                                                  converted_.out()),
-                   "");
+    session_.Check(
+        session_.api.schema_from_arrow(session_.connection.get(), schema_.get(), converted_.out()),
+        "");
   }
 
   columnar::OwnedArray ReadArray() {
@@ -108,13 +109,12 @@ class Loader {
     std::string columns;
     for (std::int64_t i = 0; i < schema_->n_children; ++i) {
       const DuckDbHandle<duckdb_logical_type> type(
-          api.destroy_logical_type,
-          api.vector_get_column_type(
-              api.data_chunk_get_vector(chunk.get(), static_cast<idx_t>(i))));
+          api.destroy_logical_type, api.vector_get_column_type(api.data_chunk_get_vector(
+                                        chunk.get(), static_cast<idx_t>(i))));
       const char* name = schema_->children[i]->name;
       if (i > 0) columns += ", ";
-      columns += fmt::format("{} {}", QuoteName(name == nullptr ? "" : name),
-                             TypeName(api, type.get()));
+      columns +=
+          fmt::format("{} {}", QuoteName(name == nullptr ? "" : name), TypeName(api, type.get()));
     }
     connection_.Query(
         fmt::format("CREATE OR REPLACE TEMP TABLE {} ({})", QuoteName(kLoadingName), columns));

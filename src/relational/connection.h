@@ -13,9 +13,10 @@
 
 namespace quail::relational {
 
-/// The rows of one statement, pulled batch by batch. Read it to the end or destroy it before the connection's next
-/// Query: a new statement ends an open one, or is refused while it is open, depending on the engine's version. Errors while running throw Error{kQuery} (position in the text
-/// that was given to Query, where the engine tells one) or Error{kInterrupted}.
+/// The rows of one statement, pulled batch by batch. Read it to the end or destroy it before the
+/// connection's next Query: a new statement ends an open one, or is refused while it is open,
+/// depending on the engine's version. Errors while running throw Error{kQuery} (position in the
+/// text that was given to Query, where the engine tells one) or Error{kInterrupted}.
 class ResultStream {
  public:
   virtual ~ResultStream() = default;
@@ -23,15 +24,16 @@ class ResultStream {
   virtual std::shared_ptr<const ArrowSchema> arrow_schema() const = 0;
   /// The next rows, never empty; nullopt at the end.
   virtual std::optional<columnar::Batch> Next() = 0;
-  /// Whether the statement returns rows (SELECT, DESCRIBE ..), rather than a count or nothing (CREATE, SET ..).
+  /// Whether the statement returns rows (SELECT, DESCRIBE ..), rather than a count or nothing
+  /// (CREATE, SET ..).
   virtual bool has_rows() const = 0;
 };
 
 enum class ScalarType : std::uint8_t { kBoolean, kDouble, kInteger, kText, kIntegerList };
 
-/// A column of arguments or results of a scalar function, one value a row, `size` rows. Views, valid during the call.
-/// integers: INTEGER values (int32) or, for kIntegerList, the children of all rows with row i's in
-/// [list_offsets[i], list_offsets[i] + list_lengths[i]).
+/// A column of arguments or results of a scalar function, one value a row, `size` rows. Views,
+/// valid during the call. integers: INTEGER values (int32) or, for kIntegerList, the children of
+/// all rows with row i's in [list_offsets[i], list_offsets[i] + list_lengths[i]).
 struct ScalarColumn {
   ScalarType type = ScalarType::kInteger;
   const std::uint64_t* validity = nullptr;  ///< bit i set = not null; nullptr = no nulls
@@ -56,17 +58,20 @@ class ScalarOutput {
   virtual void SetText(std::size_t row, std::string_view value) = 0;
 };
 
-/// A scalar function served by our code: called from the engine's threads, several at once. Never volatile. NULL
-/// arguments are passed on, not short-cut. `invoke` may throw quail::Error: it fails the statement with that error.
+/// A scalar function served by our code: called from the engine's threads, several at once. Never
+/// volatile. NULL arguments are passed on, not short-cut. `invoke` may throw quail::Error: it fails
+/// the statement with that error.
 struct ScalarFunction {
   std::string name;
   std::vector<ScalarType> parameters;
   std::optional<ScalarType> variadic;  ///< type of any number of further arguments
   ScalarType result = ScalarType::kBoolean;
-  std::function<void(std::span<const ScalarColumn> arguments, std::size_t rows, ScalarOutput& out)> invoke;
+  std::function<void(std::span<const ScalarColumn> arguments, std::size_t rows, ScalarOutput& out)>
+      invoke;
 };
 
-/// A table function without arguments served by our code, single-threaded: all columns VARCHAR, BIGINT or DOUBLE.
+/// A table function without arguments served by our code, single-threaded: all columns VARCHAR,
+/// BIGINT or DOUBLE.
 struct TableFunction {
   struct Column {
     std::string name;
@@ -79,31 +84,34 @@ struct TableFunction {
   std::function<std::vector<std::vector<Cell>>()> rows;
 };
 
-/// The door to the relational engine. One connection = one session: temp tables, settings, transaction. Not
-/// thread-safe but for Interrupt.
+/// The door to the relational engine. One connection = one session: temp tables, settings,
+/// transaction. Not thread-safe but for Interrupt.
 class Connection {
  public:
   virtual ~Connection() = default;
 
-  /// Runs one statement; a statement without rows is complete when this returns. Throws Error{kSyntax | kBind | kIo |
-  /// kOutOfMemory | kInterrupted | kQuery}: the engine's own message with its place in `sql`, or the very error that one
-  /// of our functions threw. Of several statements in one text all run, and the last one's rows come back.
+  /// Runs one statement; a statement without rows is complete when this returns. Throws
+  /// Error{kSyntax | kBind | kIo | kOutOfMemory | kInterrupted | kQuery}: the engine's own message
+  /// with its place in `sql`, or the very error that one of our functions threw. Of several
+  /// statements in one text all run, and the last one's rows come back.
   virtual std::unique_ptr<ResultStream> Query(std::string_view sql) = 0;
   /// Registering a function again (same name and parameters) replaces it.
   virtual void Register(ScalarFunction function) = 0;
   virtual void Register(TableFunction function) = 0;
-  /// Makes a temporary table of an Arrow stream's rows, in place of an earlier one of that name, which stays when this
-  /// fails (copied; the stream is consumed and released). Throws Error{kCorrupt} for Arrow data that contradicts itself
-  /// or holds text that is not UTF-8, Error{kUnsupported} for a type without import, Error{kIo} from the stream.
+  /// Makes a temporary table of an Arrow stream's rows, in place of an earlier one of that name,
+  /// which stays when this fails (copied; the stream is consumed and released). Throws
+  /// Error{kCorrupt} for Arrow data that contradicts itself or holds text that is not UTF-8,
+  /// Error{kUnsupported} for a type without import, Error{kIo} from the stream.
   virtual void Register(std::string_view table, ArrowArrayStream* stream) = 0;
-  /// Any thread, without effect while nothing runs: the running Query or Next throws Error{kInterrupted} soon.
+  /// Any thread, without effect while nothing runs: the running Query or Next throws
+  /// Error{kInterrupted} soon.
   virtual void Interrupt() noexcept = 0;
 
   virtual std::string engine_version() const = 0;  ///< "v1.5.5"
 };
 
-/// A value of a simple type (Boolean, integers, floats, texts) as the engine's CAST to VARCHAR writes it. Throws
-/// Error{kUnsupported} for other types. REQUIRES: not null.
+/// A value of a simple type (Boolean, integers, floats, texts) as the engine's CAST to VARCHAR
+/// writes it. Throws Error{kUnsupported} for other types. REQUIRES: not null.
 std::string CellText(const columnar::Batch& batch, std::size_t column, std::size_t row,
                      const columnar::Field& field);
 
@@ -113,14 +121,15 @@ std::vector<std::vector<std::optional<std::string>>> QueryText(Connection& conne
 
 /// Where libduckdb may be: an explicit path only, if given, else the usual places (see OpenDuckDb).
 struct DuckDbOptions {
-  std::string library_path;   ///< empty: search, or the one that this process uses already
-  std::string database;       ///< a DuckDB file; empty: in memory
-  unsigned threads = 0;       ///< 0: the engine's default
+  std::string library_path;  ///< empty: search, or the one that this process uses already
+  std::string database;      ///< a DuckDB file; empty: in memory
+  unsigned threads = 0;      ///< 0: the engine's default
 };
 
-/// Opens DuckDB through its C API, found at run time: the explicit path; a `_duckdb` already loaded in this process; a
-/// system libduckdb; the package cache. Throws Error{kDevice} that says how to get the library when none is usable or it
-/// is too old, Error{kIo | kCorrupt} when the database cannot be opened (a file written by a newer version names both).
+/// Opens DuckDB through its C API, found at run time: the explicit path; a `_duckdb` already loaded
+/// in this process; a system libduckdb; the package cache. Throws Error{kDevice} that says how to
+/// get the library when none is usable or it is too old, Error{kIo | kCorrupt} when the database
+/// cannot be opened (a file written by a newer version names both).
 std::unique_ptr<Connection> OpenDuckDb(const DuckDbOptions& options);
 
 }  // namespace quail::relational

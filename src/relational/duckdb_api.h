@@ -5,8 +5,9 @@
 
 #include "columnar/arrow_c_data.h"
 
-// The part of DuckDB's C API (v1, documented at duckdb.org/docs/stable/clients/c/api) that Quail calls, declared here
-// so that building needs no file of DuckDB. duckdb_api_check.cpp compares every declaration with a fetched duckdb.h.
+// The part of DuckDB's C API (v1, documented at duckdb.org/docs/stable/clients/c/api) that Quail
+// calls, declared here so that building needs no file of DuckDB. duckdb_api_check.cpp compares
+// every declaration with a fetched duckdb.h.
 
 /// T(name without "DUCKDB_TYPE_", value)
 // clang-format off
@@ -267,7 +268,8 @@ QUAIL_DUCKDB_TYPES(QUAIL_CHECK_TYPE)
 
 namespace quail::relational {
 
-/// DuckDB's VARCHAR cell inside a vector (duckdb_string_t): text of up to 12 bytes lies in the cell itself.
+/// DuckDB's VARCHAR cell inside a vector (duckdb_string_t): text of up to 12 bytes lies in the cell
+/// itself.
 struct DuckDbString {
   std::uint32_t length;
   char prefix[4];

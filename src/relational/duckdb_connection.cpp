@@ -20,8 +20,8 @@ namespace {
 
 using Config = DuckDbHandle<duckdb_config>;
 
-/// The version of DuckDB that wrote a database file, as its header names it (behind checksum, magic bytes, storage
-/// version and flags); "another version" where it cannot be read.
+/// The version of DuckDB that wrote a database file, as its header names it (behind checksum, magic
+/// bytes, storage version and flags); "another version" where it cannot be read.
 std::string WriterOf(const std::string& database) {
   constexpr std::streamoff kOffset = 8 + 4 + 8 + 4 * 8;
   std::array<char, 33> name{};
@@ -41,8 +41,8 @@ Error OpenError(const DuckDbApi& api, const std::string& database, std::string_v
                              database, WriterOf(database), api.library_version(),
                              what.substr(0, what.find('\n'))));
   }
-  const bool not_a_database = what.find("not a valid DuckDB database") != what.npos ||
-                              what.find("checksum") != what.npos;
+  const bool not_a_database =
+      what.find("not a valid DuckDB database") != what.npos || what.find("checksum") != what.npos;
   return Error(not_a_database ? ErrorCode::kCorrupt : ErrorCode::kIo,
                fmt::format("cannot open '{}': {}", database, what));
 }

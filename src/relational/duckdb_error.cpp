@@ -21,11 +21,16 @@ ErrorCode CodeOf(std::string_view type) {
     std::string_view type;
     ErrorCode code;
   } kCodes[] = {
-      {"Parser", ErrorCode::kSyntax},       {"Syntax", ErrorCode::kSyntax},
-      {"Binder", ErrorCode::kBind},         {"Catalog", ErrorCode::kBind},
-      {"IO", ErrorCode::kIo},               {"HTTP", ErrorCode::kIo},
-      {"Permission", ErrorCode::kIo},       {"INTERRUPT", ErrorCode::kInterrupted},
-      {"Interrupt", ErrorCode::kInterrupted}, {"Out of Memory", ErrorCode::kOutOfMemory},
+      {"Parser", ErrorCode::kSyntax},
+      {"Syntax", ErrorCode::kSyntax},
+      {"Binder", ErrorCode::kBind},
+      {"Catalog", ErrorCode::kBind},
+      {"IO", ErrorCode::kIo},
+      {"HTTP", ErrorCode::kIo},
+      {"Permission", ErrorCode::kIo},
+      {"INTERRUPT", ErrorCode::kInterrupted},
+      {"Interrupt", ErrorCode::kInterrupted},
+      {"Out of Memory", ErrorCode::kOutOfMemory},
   };
   for (const auto& entry : kCodes) {
     if (entry.type == type) return entry.code;
@@ -69,7 +74,8 @@ Report ReadReport(std::string_view text, std::string_view sql) {
   if (body.starts_with('{')) {
     const auto json = nlohmann::json::parse(body, nullptr, false);
     if (json.is_object() && json.contains("exception_message")) {
-      return {TextOf(json, "exception_type"), TextOf(json, "exception_message"), ReportedPosition(json, sql)};
+      return {TextOf(json, "exception_type"), TextOf(json, "exception_message"),
+              ReportedPosition(json, sql)};
     }
   }
   const std::size_t quote = report.message.find("\n\nLINE ");

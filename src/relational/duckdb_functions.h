@@ -9,8 +9,8 @@
 
 namespace quail::relational {
 
-/// A registered function, called through a slot: DuckDB cannot take a function back, so registering one again fills the
-/// slot anew. The session owns the database that keeps the slot.
+/// A registered function, called through a slot: DuckDB cannot take a function back, so registering
+/// one again fills the slot anew. The session owns the database that keeps the slot.
 template <typename Function>
 class FunctionSlot {
  public:
@@ -37,8 +37,8 @@ class FunctionSlot {
 using ScalarSlot = FunctionSlot<ScalarFunction>;
 using TableSlot = FunctionSlot<TableFunction>;
 
-/// Makes DuckDB call the slot's function; DuckDB keeps the slot until the database closes. Throws Error{kQuery} when
-/// DuckDB refuses.
+/// Makes DuckDB call the slot's function; DuckDB keeps the slot until the database closes. Throws
+/// Error{kQuery} when DuckDB refuses.
 void RegisterScalarSlot(const std::shared_ptr<ScalarSlot>& slot);
 void RegisterTableSlot(const std::shared_ptr<TableSlot>& slot);
 

@@ -35,7 +35,8 @@ struct Refusal {
   std::string reason;
 };
 
-/// A Python module leaves Python's symbols undefined: outside Python they come from the libpython of its name.
+/// A Python module leaves Python's symbols undefined: outside Python they come from the libpython
+/// of its name.
 void LoadPythonFor(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const std::size_t tag = name.find("cpython-3");
@@ -85,8 +86,8 @@ std::string Resolve(void* library, DuckDbApi& api) {
   return missing;
 }
 
-/// Whether "v1.5.5", "1.5", "v2.0.0-dev12" is kOldest or later. Unreadable versions (development builds) pass: what
-/// counts then is that all functions are there.
+/// Whether "v1.5.5", "1.5", "v2.0.0-dev12" is kOldest or later. Unreadable versions (development
+/// builds) pass: what counts then is that all functions are there.
 bool RecentEnough(std::string_view version) {
   if (version.starts_with('v')) version.remove_prefix(1);
   int major = 0;
@@ -126,8 +127,8 @@ std::string TryLoad(const std::string& path, Loaded& loaded) {
 /// dl_iterate_phdr callback: the path of a DuckDB that this process has loaded.
 int FindLoaded(struct dl_phdr_info* info, std::size_t, void* data) {
   const std::string name = std::filesystem::path(info->dlpi_name).filename().string();
-  const bool is_duckdb = name.starts_with("_duckdb.") || name == "_duckdb.so" ||
-                         name.starts_with("libduckdb.so");
+  const bool is_duckdb =
+      name.starts_with("_duckdb.") || name == "_duckdb.so" || name.starts_with("libduckdb.so");
   if (!is_duckdb) return 0;
   *static_cast<std::string*>(data) = info->dlpi_name;
   return 1;
@@ -176,9 +177,10 @@ Loaded& TheLoaded() {
 void CheckSameLibrary(const Loaded& loaded, const std::string& path) {
   if (path.empty() || path == loaded.path) return;
   if (::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD) == loaded.library) return;
-  throw Error(ErrorCode::kDevice,
-              fmt::format("this process already uses the DuckDB library '{}'; it cannot change to '{}'",
-                          loaded.path, path));
+  throw Error(
+      ErrorCode::kDevice,
+      fmt::format("this process already uses the DuckDB library '{}'; it cannot change to '{}'",
+                  loaded.path, path));
 }
 
 }  // namespace
@@ -192,8 +194,7 @@ const DuckDbApi& LoadDuckDb(const std::string& explicit_path) {
     return loaded.api;
   }
   std::vector<Refusal> refusals;
-  const auto paths =
-      explicit_path.empty() ? Candidates() : std::vector<std::string>{explicit_path};
+  const auto paths = explicit_path.empty() ? Candidates() : std::vector<std::string>{explicit_path};
   for (const std::string& path : paths) {
     std::string reason = TryLoad(path, loaded);
     if (reason.empty()) return loaded.api;

@@ -77,9 +77,9 @@ void DuckDbResult::ReadSchema() {
   }
   *options_.out() = api.result_get_arrow_options(&result_.value);
   columnar::OwnedSchema arrow(new ArrowSchema{});
-  session_->Check(api.to_arrow_schema(options_.get(), type_pointers.data(), names.data(), count,
-                                      arrow.get()),
-                  *sql_);
+  session_->Check(
+      api.to_arrow_schema(options_.get(), type_pointers.data(), names.data(), count, arrow.get()),
+      *sql_);
   arrow_schema_ = std::move(arrow);
 }
 

@@ -8,8 +8,9 @@
 
 namespace quail::relational {
 
-/// A statement that DuckDB has begun to run: rows are fetched chunk by chunk as they are asked for. Everything that the
-/// statement needs lives here, as DuckDB stops a statement whose pending result goes.
+/// A statement that DuckDB has begun to run: rows are fetched chunk by chunk as they are asked for.
+/// Everything that the statement needs lives here, as DuckDB stops a statement whose pending result
+/// goes.
 class DuckDbResult final : public ResultStream {
  public:
   /// Runs statement `index` of `statements` up to its first rows. Throws as Connection::Query.

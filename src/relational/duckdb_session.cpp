@@ -19,7 +19,8 @@ void DuckDbSession::Throw(const char* duckdb_message, std::string_view sql) cons
 
 void DuckDbSession::Check(duckdb_error_data error, std::string_view sql) const {
   const DuckDbHandle<duckdb_error_data> owned(api.destroy_error_data, error);
-  if (error != nullptr && api.error_data_has_error(error)) Throw(api.error_data_message(error), sql);
+  if (error != nullptr && api.error_data_has_error(error))
+    Throw(api.error_data_message(error), sql);
 }
 
 }  // namespace quail::relational

@@ -36,19 +36,21 @@ class DuckDbHandle {
   T value_;
 };
 
-/// An open database with its one connection, shared by the connection object, its result streams and its functions.
+/// An open database with its one connection, shared by the connection object, its result streams
+/// and its functions.
 struct DuckDbSession {
   explicit DuckDbSession(const DuckDbApi& duckdb)
       : api(duckdb), database(duckdb.close), connection(duckdb.disconnect) {}
 
   const DuckDbApi& api;
   DuckDbHandle<duckdb_database> database;
-  DuckDbHandle<duckdb_connection> connection;  ///< after the database: disconnected before it closes
+  DuckDbHandle<duckdb_connection>
+      connection;  ///< after the database: disconnected before it closes
   CallbackGuard guard;
   std::atomic<bool> interrupted{false};
 
-  /// Throws what DuckDB reports: Error{kInterrupted} after an Interrupt, the very exception of one of our functions, or
-  /// DuckDB's own error. `sql` is the text that positions refer to.
+  /// Throws what DuckDB reports: Error{kInterrupted} after an Interrupt, the very exception of one
+  /// of our functions, or DuckDB's own error. `sql` is the text that positions refer to.
   [[noreturn]] void Throw(const char* duckdb_message, std::string_view sql) const;
   /// Takes an error object of the C API, destroys it, and throws as above if it holds an error.
   void Check(duckdb_error_data error, std::string_view sql) const;

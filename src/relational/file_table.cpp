@@ -56,14 +56,15 @@ const Format& FormatOf(std::string_view path) {
   for (const Format& format : kFormats) {
     if (!name.ends_with(format.ending) || (compressed && !format.may_be_compressed)) continue;
     if (!format.call.empty()) return format;
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("'{}': Arrow IPC files are not supported yet; convert it to Parquet",
-                            path));
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("'{}': Arrow IPC files are not supported yet; convert it to Parquet", path));
   }
-  throw Error(ErrorCode::kUsage,
-              fmt::format("'{}': unknown kind of file; the ending must be .csv, .tsv, .json, .jsonl, "
-                          ".ndjson (each also .gz or .zst) or .parquet",
-                          path));
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("'{}': unknown kind of file; the ending must be .csv, .tsv, .json, .jsonl, "
+                  ".ndjson (each also .gz or .zst) or .parquet",
+                  path));
 }
 
 bool IsRemote(std::string_view path) { return path.find("://") != path.npos; }
@@ -117,8 +118,8 @@ void RegisterFile(Connection& connection, std::string_view name, std::string_vie
   if (!IsRemote(path) && !is_glob) CheckReadable(file);
   const std::string source = fmt::format(fmt::runtime(format.call), QuoteText(pattern));
   try {
-    connection.Query(fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT * FROM {}",
-                                 QuoteName(name), source));
+    connection.Query(
+        fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT * FROM {}", QuoteName(name), source));
   } catch (const Error& error) {
     throw NameFile(error, file);
   }

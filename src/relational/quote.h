@@ -5,8 +5,8 @@
 
 namespace quail::relational {
 
-/// A text as DuckDB's string literal: in single quotes, quotes doubled, nothing else escaped. DuckDB has no backslash
-/// escapes in '..', so any text without NUL comes back as it is.
+/// A text as DuckDB's string literal: in single quotes, quotes doubled, nothing else escaped.
+/// DuckDB has no backslash escapes in '..', so any text without NUL comes back as it is.
 std::string QuoteText(std::string_view text);
 
 /// A name as DuckDB's quoted identifier, whatever it holds.

@@ -17,11 +17,16 @@ Type MakeType(const DuckDbApi& api, ScalarType type) {
     return Type(api.destroy_logical_type, api.create_logical_type(id));
   };
   switch (type) {
-    case ScalarType::kBoolean: return plain(DUCKDB_TYPE_BOOLEAN);
-    case ScalarType::kDouble: return plain(DUCKDB_TYPE_DOUBLE);
-    case ScalarType::kInteger: return plain(DUCKDB_TYPE_INTEGER);
-    case ScalarType::kText: return plain(DUCKDB_TYPE_VARCHAR);
-    case ScalarType::kIntegerList: break;
+    case ScalarType::kBoolean:
+      return plain(DUCKDB_TYPE_BOOLEAN);
+    case ScalarType::kDouble:
+      return plain(DUCKDB_TYPE_DOUBLE);
+    case ScalarType::kInteger:
+      return plain(DUCKDB_TYPE_INTEGER);
+    case ScalarType::kText:
+      return plain(DUCKDB_TYPE_VARCHAR);
+    case ScalarType::kIntegerList:
+      break;
   }
   const Type element = plain(DUCKDB_TYPE_INTEGER);
   return Type(api.destroy_logical_type, api.create_list_type(element.get()));
@@ -134,10 +139,12 @@ class VectorOutput final : public ScalarOutput {
   std::uint64_t* validity_ = nullptr;
 };
 
-/// duckdb_scalar_function_t. The slot is found through `info`, which only the library that calls can read.
+/// duckdb_scalar_function_t. The slot is found through `info`, which only the library that calls
+/// can read.
 void Invoke(duckdb_function_info info, duckdb_data_chunk input, duckdb_vector output) {
   const DuckDbApi& api = LoadedDuckDb();
-  const auto& slot = **static_cast<const std::shared_ptr<ScalarSlot>*>(api.scalar_function_get_extra_info(info));
+  const auto& slot =
+      **static_cast<const std::shared_ptr<ScalarSlot>*>(api.scalar_function_get_extra_info(info));
   const std::string failure = slot.session.guard.Run([&] {
     const auto function = slot.function();
     const Arguments arguments(api, *function, input);
@@ -174,7 +181,8 @@ void RegisterScalarSlot(const std::shared_ptr<ScalarSlot>& slot) {
   }
   api.scalar_function_set_return_type(handle.get(), MakeType(api, function->result).get());
   api.scalar_function_set_special_handling(handle.get());
-  api.scalar_function_set_extra_info(handle.get(), new std::shared_ptr<ScalarSlot>(slot),
+  api.scalar_function_set_extra_info(
+      handle.get(), new std::shared_ptr<ScalarSlot>(slot),
       [](void* data) { delete static_cast<std::shared_ptr<ScalarSlot>*>(data); });
   api.scalar_function_set_function(handle.get(), &Invoke);
   if (api.register_scalar_function(slot->session.connection.get(), handle.get()) != DuckDBSuccess) {

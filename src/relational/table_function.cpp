@@ -22,11 +22,15 @@ struct Scan {
 
 duckdb_type TypeOf(const TableFunction::Column& column) {
   switch (column.type) {
-    case ScalarType::kText: return DUCKDB_TYPE_VARCHAR;
-    case ScalarType::kInteger: return DUCKDB_TYPE_BIGINT;
-    case ScalarType::kDouble: return DUCKDB_TYPE_DOUBLE;
+    case ScalarType::kText:
+      return DUCKDB_TYPE_VARCHAR;
+    case ScalarType::kInteger:
+      return DUCKDB_TYPE_BIGINT;
+    case ScalarType::kDouble:
+      return DUCKDB_TYPE_DOUBLE;
     case ScalarType::kBoolean:
-    case ScalarType::kIntegerList: break;
+    case ScalarType::kIntegerList:
+      break;
   }
   QUAIL_CHECK_MSG(false, "a table function's column must be text, integer or double");
   return DUCKDB_TYPE_INVALID;
@@ -35,7 +39,8 @@ duckdb_type TypeOf(const TableFunction::Column& column) {
 /// duckdb_table_function_bind_t
 void Bind(duckdb_bind_info info) {
   const DuckDbApi& api = LoadedDuckDb();
-  const auto& slot = **static_cast<const std::shared_ptr<TableSlot>*>(api.bind_get_extra_info(info));
+  const auto& slot =
+      **static_cast<const std::shared_ptr<TableSlot>*>(api.bind_get_extra_info(info));
   for (const auto& column : slot.function()->columns) {
     const DuckDbHandle<duckdb_logical_type> type(api.destroy_logical_type,
                                                  api.create_logical_type(TypeOf(column)));
@@ -46,7 +51,8 @@ void Bind(duckdb_bind_info info) {
 /// duckdb_table_function_init_t
 void Begin(duckdb_init_info info) {
   const DuckDbApi& api = LoadedDuckDb();
-  const auto& slot = **static_cast<const std::shared_ptr<TableSlot>*>(api.init_get_extra_info(info));
+  const auto& slot =
+      **static_cast<const std::shared_ptr<TableSlot>*>(api.init_get_extra_info(info));
   auto scan = std::make_unique<Scan>();
   const std::string failure = slot.session.guard.Run([&] {
     scan->function = slot.function();
@@ -93,8 +99,7 @@ void FillColumn(const Scan& scan, std::size_t column, std::size_t count, duckdb_
 void Fill(duckdb_function_info info, duckdb_data_chunk output) {
   const DuckDbApi& api = LoadedDuckDb();
   auto& scan = *static_cast<Scan*>(api.function_get_init_data(info));
-  const std::size_t count =
-      std::min<std::size_t>(api.vector_size(), scan.rows.size() - scan.given);
+  const std::size_t count = std::min<std::size_t>(api.vector_size(), scan.rows.size() - scan.given);
   for (std::size_t column = 0; column < scan.function->columns.size(); ++column) {
     FillColumn(scan, column, count, api.data_chunk_get_vector(output, column));
   }
@@ -110,7 +115,8 @@ void RegisterTableSlot(const std::shared_ptr<TableSlot>& slot) {
   const DuckDbHandle<duckdb_table_function> handle(api.destroy_table_function,
                                                    api.create_table_function());
   api.table_function_set_name(handle.get(), name.c_str());
-  api.table_function_set_extra_info(handle.get(), new std::shared_ptr<TableSlot>(slot),
+  api.table_function_set_extra_info(
+      handle.get(), new std::shared_ptr<TableSlot>(slot),
       [](void* data) { delete static_cast<std::shared_ptr<TableSlot>*>(data); });
   api.table_function_set_bind(handle.get(), &Bind);
   api.table_function_set_init(handle.get(), &Begin);

@@ -24,7 +24,8 @@ std::string NameOf(const DuckDbApi& api, duckdb_logical_type (*get)(duckdb_logic
   return TypeName(api, part.get());
 }
 
-/// Members of a struct or union: their number, names and types come from different functions of the C API.
+/// Members of a struct or union: their number, names and types come from different functions of the
+/// C API.
 struct MemberFunctions {
   idx_t (*count)(duckdb_logical_type);
   char* (*name)(duckdb_logical_type, idx_t);
@@ -54,10 +55,14 @@ std::string EnumName(const DuckDbApi& api, duckdb_logical_type type) {
 
 std::string SimpleName(duckdb_type id) {
   switch (id) {
-    case DUCKDB_TYPE_TIMESTAMP_TZ: return "TIMESTAMP WITH TIME ZONE";
-    case DUCKDB_TYPE_TIME_TZ: return "TIME WITH TIME ZONE";
-    case DUCKDB_TYPE_SQLNULL: return "\"NULL\"";
-    default: break;
+    case DUCKDB_TYPE_TIMESTAMP_TZ:
+      return "TIMESTAMP WITH TIME ZONE";
+    case DUCKDB_TYPE_TIME_TZ:
+      return "TIME WITH TIME ZONE";
+    case DUCKDB_TYPE_SQLNULL:
+      return "\"NULL\"";
+    default:
+      break;
   }
   switch (static_cast<unsigned>(id)) {
 #define QUAIL_NAME(name, value) \
@@ -65,7 +70,8 @@ std::string SimpleName(duckdb_type id) {
     return #name;
     QUAIL_DUCKDB_TYPES(QUAIL_NAME)
 #undef QUAIL_NAME
-    default: return fmt::format("TYPE_{}", static_cast<unsigned>(id));
+    default:
+      return fmt::format("TYPE_{}", static_cast<unsigned>(id));
   }
 }
 
@@ -78,7 +84,8 @@ std::string TypeName(const DuckDbApi& api, duckdb_logical_type type) {
   switch (id) {
     case DUCKDB_TYPE_DECIMAL:
       return fmt::format("DECIMAL({},{})", api.decimal_width(type), api.decimal_scale(type));
-    case DUCKDB_TYPE_LIST: return NameOf(api, api.list_type_child_type, type) + "[]";
+    case DUCKDB_TYPE_LIST:
+      return NameOf(api, api.list_type_child_type, type) + "[]";
     case DUCKDB_TYPE_ARRAY:
       return fmt::format("{}[{}]", NameOf(api, api.array_type_child_type, type),
                          api.array_type_array_size(type));
@@ -87,14 +94,20 @@ std::string TypeName(const DuckDbApi& api, duckdb_logical_type type) {
                          NameOf(api, api.map_type_value_type, type));
     case DUCKDB_TYPE_STRUCT:
       return fmt::format("STRUCT({})",
-                         MemberList(api, {api.struct_type_child_count, api.struct_type_child_name,
-                                          api.struct_type_child_type}, type));
+                         MemberList(api,
+                                    {api.struct_type_child_count, api.struct_type_child_name,
+                                     api.struct_type_child_type},
+                                    type));
     case DUCKDB_TYPE_UNION:
       return fmt::format("UNION({})",
-                         MemberList(api, {api.union_type_member_count, api.union_type_member_name,
-                                          api.union_type_member_type}, type));
-    case DUCKDB_TYPE_ENUM: return EnumName(api, type);
-    default: return SimpleName(id);
+                         MemberList(api,
+                                    {api.union_type_member_count, api.union_type_member_name,
+                                     api.union_type_member_type},
+                                    type));
+    case DUCKDB_TYPE_ENUM:
+      return EnumName(api, type);
+    default:
+      return SimpleName(id);
   }
 }
 

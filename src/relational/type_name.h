@@ -6,7 +6,8 @@
 
 namespace quail::relational {
 
-/// A type as DuckDB prints it and reads it again: "VARCHAR", "DECIMAL(9,2)", "INTEGER[]", "STRUCT(a INTEGER, \"b c\" DATE)".
+/// A type as DuckDB prints it and reads it again: "VARCHAR", "DECIMAL(9,2)", "INTEGER[]", "STRUCT(a
+/// INTEGER, \"b c\" DATE)".
 std::string TypeName(const DuckDbApi& api, duckdb_logical_type type);
 
 }  // namespace quail::relational

@@ -1,4 +1,5 @@
-// Arrow data from outside: whatever its counts, offsets, views and indices say, it is refused or can be read.
+// Arrow data from outside: whatever its counts, offsets, views and indices say, it is refused or
+// can be read.
 
 #include <array>
 #include <cstddef>
@@ -23,14 +24,14 @@ using quail::columnar::LayoutKind;
 using quail::columnar::testing::Bytes;
 using quail::columnar::testing::Column;
 
-/// Rows and offsets stay below this, so that buffers of the sizes below are as long as the interface demands: buffers
-/// shorter than promised cannot be found and are no subject here.
+/// Rows and offsets stay below this, so that buffers of the sizes below are as long as the
+/// interface demands: buffers shorter than promised cannot be found and are no subject here.
 constexpr std::int64_t kMostRows = 40;
 constexpr std::size_t kBufferBytes = 4096;
 
 constexpr std::array<const char*, 24> kFormats = {
-    "i", "u", "+s", "l", "vu", "+l", "U", "b", "c", "C", "S", "L", "z", "vz", "+L", "+w:2",
-    "d:9,2", "n", "f", "g", "w:3", "tdD", "+ud:0", "?"};
+    "i", "u",  "+s", "l",    "vu",    "+l", "U", "b", "c",   "C",   "S",     "L",
+    "z", "vz", "+L", "+w:2", "d:9,2", "n",  "f", "g", "w:3", "tdD", "+ud:0", "?"};
 
 /// Reads the fuzzer's bytes as choices; zeros when they are used up.
 class Choices {
@@ -52,7 +53,8 @@ class Choices {
   std::size_t at_ = 0;
 };
 
-/// Text offsets must stay inside the buffer that they cannot be checked against; their order and sign stay wild.
+/// Text offsets must stay inside the buffer that they cannot be checked against; their order and
+/// sign stay wild.
 void BoundOffsets(Bytes& bytes, std::size_t width) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
     for (std::size_t k = 1; k < width; ++k) {
@@ -65,11 +67,13 @@ void BoundOffsets(Bytes& bytes, std::size_t width) {
 std::size_t ChildCount(const Layout& layout, Choices& choices) {
   if (choices.OneIn(16)) return choices.Byte() % 3U;
   switch (layout.kind) {
-    case LayoutKind::kStruct: return choices.Byte() % 4U;
+    case LayoutKind::kStruct:
+      return choices.Byte() % 4U;
     case LayoutKind::kList:
     case LayoutKind::kLargeList:
     case LayoutKind::kFixedList:
-    case LayoutKind::kOther: return 1;
+    case LayoutKind::kOther:
+      return 1;
     case LayoutKind::kNull:
     case LayoutKind::kBoolean:
     case LayoutKind::kInteger:
@@ -78,7 +82,8 @@ std::size_t ChildCount(const Layout& layout, Choices& choices) {
     case LayoutKind::kFixed:
     case LayoutKind::kText:
     case LayoutKind::kLargeText:
-    case LayoutKind::kTextView: return 0;
+    case LayoutKind::kTextView:
+      return 0;
   }
   return 0;
 }
@@ -125,7 +130,8 @@ Column MakeColumn(Choices& choices, int depth) {
   return column;
 }
 
-/// Reads a cell by the accessor of its column's kind; returns something of it, so that the reads are not optimised out.
+/// Reads a cell by the accessor of its column's kind; returns something of it, so that the reads
+/// are not optimised out.
 std::size_t ReadCell(const Batch& batch, const Column& column, std::size_t index, std::size_t row) {
   const Column& values = column.dictionary ? *column.dictionary : column;
   const Layout layout = quail::columnar::ParseLayout(values.format);
@@ -137,17 +143,20 @@ std::size_t ReadCell(const Batch& batch, const Column& column, std::size_t index
       for (const char c : batch.Text(index, row)) sum += static_cast<unsigned char>(c);
       return sum;
     }
-    case LayoutKind::kBoolean: return batch.Boolean(index, row) ? 1 : 0;
+    case LayoutKind::kBoolean:
+      return batch.Boolean(index, row) ? 1 : 0;
     case LayoutKind::kInteger:
     case LayoutKind::kFloat:
-    case LayoutKind::kDecimal: return batch.Real(index, row) > 0 ? 1 : 0;
+    case LayoutKind::kDecimal:
+      return batch.Real(index, row) > 0 ? 1 : 0;
     case LayoutKind::kNull:
     case LayoutKind::kFixed:
     case LayoutKind::kList:
     case LayoutKind::kLargeList:
     case LayoutKind::kFixedList:
     case LayoutKind::kStruct:
-    case LayoutKind::kOther: return 0;
+    case LayoutKind::kOther:
+      return 0;
   }
   return 0;
 }

@@ -52,16 +52,28 @@ void SetValidity(Column& column, const std::vector<std::optional<T>>& values) {
 
 template <typename T>
 Column Numbers(std::string name, std::string format, const std::vector<std::optional<T>>& values) {
-  Column column{std::move(name), std::move(format), static_cast<std::int64_t>(values.size()), 0, 0,
-                {std::nullopt, Bytes()}, {}, nullptr};
+  Column column{std::move(name),
+                std::move(format),
+                static_cast<std::int64_t>(values.size()),
+                0,
+                0,
+                {std::nullopt, Bytes()},
+                {},
+                nullptr};
   for (const auto& value : values) Put(*column.buffers[1], value.value_or(T{}));
   SetValidity(column, values);
   return column;
 }
 
 inline Column Booleans(std::string name, const std::vector<std::optional<bool>>& values) {
-  Column column{std::move(name), "b", static_cast<std::int64_t>(values.size()), 0, 0,
-                {std::nullopt, Bytes((values.size() + 7) / 8)}, {}, nullptr};
+  Column column{std::move(name),
+                "b",
+                static_cast<std::int64_t>(values.size()),
+                0,
+                0,
+                {std::nullopt, Bytes((values.size() + 7) / 8)},
+                {},
+                nullptr};
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].value_or(false)) {
       auto& byte = (*column.buffers[1])[i / 8];
@@ -76,8 +88,14 @@ inline Column Booleans(std::string name, const std::vector<std::optional<bool>>&
 template <typename Offset>
 Column Texts(std::string name, std::string format,
              const std::vector<std::optional<std::string>>& values) {
-  Column column{std::move(name), std::move(format), static_cast<std::int64_t>(values.size()), 0, 0,
-                {std::nullopt, Bytes(), Bytes()}, {}, nullptr};
+  Column column{std::move(name),
+                std::move(format),
+                static_cast<std::int64_t>(values.size()),
+                0,
+                0,
+                {std::nullopt, Bytes(), Bytes()},
+                {},
+                nullptr};
   Offset end = 0;
   Put(*column.buffers[1], end);
   for (const auto& value : values) {
@@ -93,8 +111,14 @@ Column Texts(std::string name, std::string format,
 
 /// Long texts go to two data buffers in turn.
 inline Column TextViews(std::string name, const std::vector<std::optional<std::string>>& values) {
-  Column column{std::move(name), "vu", static_cast<std::int64_t>(values.size()), 0, 0,
-                {std::nullopt, Bytes(), Bytes(), Bytes(), Bytes()}, {}, nullptr};
+  Column column{std::move(name),
+                "vu",
+                static_cast<std::int64_t>(values.size()),
+                0,
+                0,
+                {std::nullopt, Bytes(), Bytes(), Bytes(), Bytes()},
+                {},
+                nullptr};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string text = values[i].value_or("");
     Bytes& views = *column.buffers[1];
@@ -127,8 +151,14 @@ inline Column Dictionary(Column indices, Column values) {
 /// Lists of int32 ("+l").
 inline Column Lists(std::string name,
                     const std::vector<std::optional<std::vector<std::int32_t>>>& values) {
-  Column column{std::move(name), "+l", static_cast<std::int64_t>(values.size()), 0, 0,
-                {std::nullopt, Bytes()}, {}, nullptr};
+  Column column{std::move(name),
+                "+l",
+                static_cast<std::int64_t>(values.size()),
+                0,
+                0,
+                {std::nullopt, Bytes()},
+                {},
+                nullptr};
   std::vector<std::optional<std::int32_t>> elements;
   Put(*column.buffers[1], std::int32_t{0});
   for (const auto& value : values) {
@@ -239,7 +269,8 @@ inline ArrowArrayStream MakeStream(std::deque<Column> tables, int failure = 0) {
   Column schema = tables.at(0);
   stream.private_data = new StreamParts{std::move(tables), std::move(schema), failure};
   stream.get_schema = [](ArrowArrayStream* self, ArrowSchema* out) {
-    const OwnedSchema schema_copy = MakeSchema(static_cast<StreamParts*>(self->private_data)->schema);
+    const OwnedSchema schema_copy =
+        MakeSchema(static_cast<StreamParts*>(self->private_data)->schema);
     *out = *schema_copy;
     schema_copy->release = nullptr;
     return 0;

@@ -59,11 +59,11 @@ TEST(BatchTest, ReadsRealsDecimalsAndBooleans) {
     std::uint64_t low;
     std::int64_t high;
   };
-  const Batch batch = MakeBatch(
-      Table({Numbers<float>("f", "f", {1.5F, std::nullopt}), Numbers<double>("g", "g", {0.1, -2.0}),
-             Numbers<Wide>("d", "d:9,2", {Wide{12345, 0}, Wide{static_cast<std::uint64_t>(-250), -1}}),
-             Numbers<Wide>("h", "d:38,0", {Wide{7, 0}, Wide{0, 1}}),
-             Booleans("b", {true, std::nullopt})}));
+  const Batch batch = MakeBatch(Table(
+      {Numbers<float>("f", "f", {1.5F, std::nullopt}), Numbers<double>("g", "g", {0.1, -2.0}),
+       Numbers<Wide>("d", "d:9,2", {Wide{12345, 0}, Wide{static_cast<std::uint64_t>(-250), -1}}),
+       Numbers<Wide>("h", "d:38,0", {Wide{7, 0}, Wide{0, 1}}),
+       Booleans("b", {true, std::nullopt})}));
   EXPECT_EQ(batch.Real(0, 0), 1.5);
   EXPECT_EQ(batch.Real(1, 0), 0.1);
   EXPECT_EQ(batch.Real(2, 0), 123.45);
@@ -74,9 +74,16 @@ TEST(BatchTest, ReadsRealsDecimalsAndBooleans) {
   EXPECT_TRUE(batch.IsNull(4, 1));
 }
 
-const std::vector<std::optional<std::string>> kTexts = {
-    "", "short", std::nullopt, "exactly 12 b", "13 characters", std::string("a\0b", 3), "é",
-    std::string(300, 'x'), std::nullopt, "another text of more than twelve"};
+const std::vector<std::optional<std::string>> kTexts = {"",
+                                                        "short",
+                                                        std::nullopt,
+                                                        "exactly 12 b",
+                                                        "13 characters",
+                                                        std::string("a\0b", 3),
+                                                        "é",
+                                                        std::string(300, 'x'),
+                                                        std::nullopt,
+                                                        "another text of more than twelve"};
 
 void ExpectTexts(const Batch& batch, std::size_t first = 0) {
   for (std::size_t row = 0; row < batch.rows(); ++row) {
@@ -132,7 +139,8 @@ RC_GTEST_PROP(BatchProperty, Bug70ASliceIsTheRows, ()) {
   std::vector<std::optional<bool>> flags;
   for (const auto& number : numbers) {
     values.push_back(number ? std::optional<std::int16_t>(*number) : std::nullopt);
-    texts.push_back(number ? std::optional(std::to_string(*number) + " and more text") : std::nullopt);
+    texts.push_back(number ? std::optional(std::to_string(*number) + " and more text")
+                           : std::nullopt);
     flags.push_back(number ? std::optional(*number % 2 == 0) : std::nullopt);
   }
   // The slice is spread over the struct's offset and the columns' own.
@@ -171,9 +179,9 @@ TEST(BatchTest, ANullRowOfTheStructIsNullInEveryColumn) {
 }
 
 TEST(BatchTest, CarriesWhatItCannotReadAndSaysSo) {
-  const Batch batch = MakeBatch(
-      Table({Column{"u", "+us:0", 1, 0, 0, {Bytes{0}}, {Numbers<std::int32_t>("m", "i", {5})}, nullptr},
-             Numbers<std::int32_t>("n", "i", {7})}));
+  const Batch batch = MakeBatch(Table(
+      {Column{"u", "+us:0", 1, 0, 0, {Bytes{0}}, {Numbers<std::int32_t>("m", "i", {5})}, nullptr},
+       Numbers<std::int32_t>("n", "i", {7})}));
   EXPECT_EQ(batch.Integer(1, 0), 7);
   EXPECT_THROW(batch.IsNull(0, 0), Error);
 }

@@ -61,7 +61,8 @@ std::string RawRefusal(const Spoil& spoil) {
   return message;
 }
 
-#define EXPECT_REFUSED(message, part) EXPECT_NE((message).find(part), std::string::npos) << (message)
+#define EXPECT_REFUSED(message, part) \
+  EXPECT_NE((message).find(part), std::string::npos) << (message)
 
 TEST(ValidateTest, PassesWhatIsRight) {
   EXPECT_EQ(Refusal([](Column&) {}), "");
@@ -83,12 +84,15 @@ TEST(ValidateTest, RefusesWrongLengthsAndCounts) {
 TEST(ValidateTest, RefusesMissingBuffers) {
   EXPECT_REFUSED(Refusal([](Column& t) { t.children[0].buffers[0].reset(); }),
                  "nulls without a validity buffer");
-  EXPECT_REFUSED(Refusal([](Column& t) { t.children[0].buffers[1].reset(); }), "values are missing");
+  EXPECT_REFUSED(Refusal([](Column& t) { t.children[0].buffers[1].reset(); }),
+                 "values are missing");
   EXPECT_REFUSED(Refusal([](Column& t) { t.children[0].buffers.pop_back(); }), "1 buffers, 2");
-  EXPECT_REFUSED(Refusal([](Column& t) { t.children[1].buffers[1].reset(); }), "values are missing");
+  EXPECT_REFUSED(Refusal([](Column& t) { t.children[1].buffers[1].reset(); }),
+                 "values are missing");
   EXPECT_REFUSED(Refusal([](Column& t) { t.children[1].buffers[2].reset(); }), "text is missing");
   EXPECT_REFUSED(Refusal([](Column& t) { t.children[3].buffers[4].reset(); }), "sizes");
-  EXPECT_REFUSED(Refusal([](Column& t) { t.children[3].buffers[2].reset(); }), "outside its buffer");
+  EXPECT_REFUSED(Refusal([](Column& t) { t.children[3].buffers[2].reset(); }),
+                 "outside its buffer");
   EXPECT_REFUSED(Refusal([](Column& t) { t.children[3].buffers.resize(2); }), "2 buffers, 3");
 }
 
@@ -124,9 +128,11 @@ TEST(ValidateTest, RefusesPartsThatAreMissing) {
   EXPECT_REFUSED(RawRefusal([](ArrowSchema&, ArrowArray& a) { a.buffers = nullptr; }), "buffers");
   EXPECT_REFUSED(RawRefusal([](ArrowSchema&, ArrowArray& a) { a.release = nullptr; }), "released");
   ArrowSchema* no_child[5] = {};
-  EXPECT_REFUSED(RawRefusal([&](ArrowSchema& s, ArrowArray&) { s.children = no_child; }), "child 0");
+  EXPECT_REFUSED(RawRefusal([&](ArrowSchema& s, ArrowArray&) { s.children = no_child; }),
+                 "child 0");
   ArrowArray* no_array[5] = {};
-  EXPECT_REFUSED(RawRefusal([&](ArrowSchema&, ArrowArray& a) { a.children = no_array; }), "child 0");
+  EXPECT_REFUSED(RawRefusal([&](ArrowSchema&, ArrowArray& a) { a.children = no_array; }),
+                 "child 0");
 }
 
 TEST(ValidateTest, RefusesEndlessNesting) {
@@ -177,10 +183,17 @@ TEST(Utf8Test, FindsTheFirstIllFormedByte) {
     std::string_view text;
     std::size_t at;
   } const cases[] = {
-      {"\xff\xfe", 0},         {"long enough \xed\xa0\x80", 12}, {"é\xc3", 2},
-      {"\xc0\xaf", 0},         {"\xe0\x9f\xbf", 0},              {"\xf0\x8f\xbf\xbf", 0},
-      {"\xf4\x90\x80\x80", 0}, {"\x80", 0},                      {"ab\xe2\x82", 2},
-      {"\xf5\x80\x80\x80", 0}, {"12345678\xe2\x28\xa1", 8},
+      {"\xff\xfe", 0},
+      {"long enough \xed\xa0\x80", 12},
+      {"é\xc3", 2},
+      {"\xc0\xaf", 0},
+      {"\xe0\x9f\xbf", 0},
+      {"\xf0\x8f\xbf\xbf", 0},
+      {"\xf4\x90\x80\x80", 0},
+      {"\x80", 0},
+      {"ab\xe2\x82", 2},
+      {"\xf5\x80\x80\x80", 0},
+      {"12345678\xe2\x28\xa1", 8},
   };
   for (const auto& [text, at] : cases) EXPECT_EQ(FirstInvalidUtf8(text), at);
 }

@@ -30,13 +30,17 @@ TEST_F(ArrowTableTest, CopiesEveryType) {
                    Numbers<double>("x \"y\"", "g", {1.5, std::nullopt}),
                    Lists("l", {{{1, 2, 3}}, std::nullopt})})});
   const auto rows = Rows("SELECT n, u, w, v, b, \"x \"\"y\"\"\", l[2] FROM t");
-  const TextRows expected = {{"1", longer, std::nullopt, longer, "true", "1.5", "2"},
-                             {std::nullopt, std::nullopt, "é", "short", std::nullopt, std::nullopt,
-                              std::nullopt}};
+  const TextRows expected = {
+      {"1", longer, std::nullopt, longer, "true", "1.5", "2"},
+      {std::nullopt, std::nullopt, "é", "short", std::nullopt, std::nullopt, std::nullopt}};
   EXPECT_EQ(rows, expected);
-  EXPECT_EQ(Rows("SELECT column_type FROM (DESCRIBE t)"),
-            (TextRows{{"BIGINT"}, {"VARCHAR"}, {"VARCHAR"}, {"VARCHAR"}, {"BOOLEAN"}, {"DOUBLE"},
-                      {"INTEGER[]"}}));
+  EXPECT_EQ(Rows("SELECT column_type FROM (DESCRIBE t)"), (TextRows{{"BIGINT"},
+                                                                    {"VARCHAR"},
+                                                                    {"VARCHAR"},
+                                                                    {"VARCHAR"},
+                                                                    {"BOOLEAN"},
+                                                                    {"DOUBLE"},
+                                                                    {"INTEGER[]"}}));
 }
 
 TEST_F(ArrowTableTest, Bug70FollowsOffsets) {
@@ -88,8 +92,9 @@ TEST_F(ArrowTableTest, TakesManyBatchesAndNone) {
   }
   Register(tables);
   EXPECT_EQ(Rows("SELECT count(*), sum(n) FROM t"), (TextRows{{"100", "2500"}}));
-  Register({Table({Numbers<std::int32_t>("n", "i", {}), Lists("l", {}), TextViews("v", {}),
-                   Dictionary(Numbers<std::int8_t>("d", "c", {}), Texts<std::int32_t>("", "u", {}))})});
+  Register(
+      {Table({Numbers<std::int32_t>("n", "i", {}), Lists("l", {}), TextViews("v", {}),
+              Dictionary(Numbers<std::int8_t>("d", "c", {}), Texts<std::int32_t>("", "u", {}))})});
   EXPECT_EQ(Single("SELECT count(*) FROM t"), "0");
   EXPECT_EQ(Rows("SELECT column_name FROM (DESCRIBE t)"), (TextRows{{"n"}, {"l"}, {"v"}, {"d"}}));
 }

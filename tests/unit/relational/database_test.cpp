@@ -51,9 +51,8 @@ TEST_F(DatabaseTest, AFileOfANewerVersionNamesBoth) {
   if (!fs::exists(newer)) GTEST_SKIP() << "skipped: no newer DuckDB was fetched";
   if (connection->engine_version() != "v1.5.5") GTEST_SKIP() << "skipped: needs DuckDB 1.5";
   // The newer DuckDB writes in a process of its own.
-  const std::string command =
-      fmt::format("'{}' --duckdb='{}' --write-database='{}'",
-                  fs::read_symlink("/proc/self/exe").string(), newer, path);
+  const std::string command = fmt::format("'{}' --duckdb='{}' --write-database='{}'",
+                                          fs::read_symlink("/proc/self/exe").string(), newer, path);
   ASSERT_EQ(std::system(command.c_str()), 0);
   const Error error = ErrorOf([&] { Open(path); });
   EXPECT_EQ(error.code(), ErrorCode::kCorrupt);

@@ -15,7 +15,8 @@ namespace quail::relational {
 
 using TextRows = std::vector<std::vector<std::optional<std::string>>>;
 
-/// The library that this run of the tests uses (--duckdb=PATH, else the fetched one); empty when there is none.
+/// The library that this run of the tests uses (--duckdb=PATH, else the fetched one); empty when
+/// there is none.
 const std::string& LibraryUnderTest();
 
 /// A connection to an in-memory database, or to `database`.

@@ -29,7 +29,8 @@ class FileTableTest : public EngineTest {
   }
   std::string Path(const std::string& name) { return (folder / name).string(); }
   void Cut(const std::string& path, double part) {
-    fs::resize_file(path, static_cast<std::uintmax_t>(static_cast<double>(fs::file_size(path)) * part));
+    fs::resize_file(path,
+                    static_cast<std::uintmax_t>(static_cast<double>(fs::file_size(path)) * part));
   }
   void Add(std::string_view path) { RegisterFile(*connection, "f", path); }
   /// The error of registering and reading the file.
@@ -50,7 +51,8 @@ TEST_F(FileTableTest, ReadsEveryTextFormat) {
   const TextRows expected = {{"1", "a, \"b\""}, {"2", std::nullopt}};
   const std::string jsonl = "{\"id\": 1, \"t\": \"a, \\\"b\\\"\"}\n{\"id\": 2, \"t\": null}\n";
   for (const std::string& path :
-       {Write("a.csv", "id,t\n1,\"a, \"\"b\"\"\"\n2,\n"), Write("b.TSV", "id\tt\n1\t\"a, \"\"b\"\"\"\n2\t\n"),
+       {Write("a.csv", "id,t\n1,\"a, \"\"b\"\"\"\n2,\n"),
+        Write("b.TSV", "id\tt\n1\t\"a, \"\"b\"\"\"\n2\t\n"),
         Write("c.json", "[{\"id\": 1, \"t\": \"a, \\\"b\\\"\"}, {\"id\": 2, \"t\": null}]"),
         Write("d.jsonl", jsonl), Write("e.ndjson", jsonl)}) {
     SCOPED_TRACE(path);
@@ -107,8 +109,8 @@ TEST_F(FileTableTest, CutFilesAreErrorsWithTheirPath) {
   ExpectNamed(ReadError(json), "cut.json");
   const std::string empty = Write("empty.parquet", "");
   ExpectNamed(ReadError(empty), "empty.parquet");
-  Rows("COPY (SELECT range AS id, md5(range::VARCHAR) AS t FROM range(200000)) TO '" + Path("cut.csv.gz") +
-       "'");
+  Rows("COPY (SELECT range AS id, md5(range::VARCHAR) AS t FROM range(200000)) TO '" +
+       Path("cut.csv.gz") + "'");
   Cut(Path("cut.csv.gz"), 0.5);
   ExpectNamed(ReadError(Path("cut.csv.gz")), "cut.csv.gz");
 }

@@ -15,7 +15,8 @@ TEST_F(QueryTest, NamesTheVersion) {
 
 TEST_F(QueryTest, GivesTextOfEveryPlainType) {
   const auto row = Rows(
-      "SELECT 1::TINYINT, -5::BIGINT, 18446744073709551615::UBIGINT > 0, 'it''s', NULL, 1.5::DOUBLE, "
+      "SELECT 1::TINYINT, -5::BIGINT, 18446744073709551615::UBIGINT > 0, 'it''s', NULL, "
+      "1.5::DOUBLE, "
       "2::DOUBLE, sum(3), 'b'::ENUM('a', 'b'), 255::UTINYINT FROM range(2)");
   const std::vector<std::optional<std::string>> expected = {
       "1", "-5", "true", "it's", std::nullopt, "1.5", "2.0", "6", "b", "255"};
@@ -30,8 +31,10 @@ TEST_F(QueryTest, RefusesToShowWhatItCannotShow) {
 
 TEST_F(QueryTest, SchemaHasTypesAsDuckDbPrintsThemWithZeroRows) {
   const std::string select =
-      "SELECT 1 AS i, [1] AS l, [[1]]::INTEGER[2][] AS a, {'x': 1, 'Y z': 'b'} AS s, MAP {'a': 1} AS m, "
-      "1.25::DECIMAL(9,2) AS d, 'a'::ENUM('a', 'b''c') AS e, now() AS t, union_value(u := 1) AS un, "
+      "SELECT 1 AS i, [1] AS l, [[1]]::INTEGER[2][] AS a, {'x': 1, 'Y z': 'b'} AS s, MAP {'a': 1} "
+      "AS m, "
+      "1.25::DECIMAL(9,2) AS d, 'a'::ENUM('a', 'b''c') AS e, now() AS t, union_value(u := 1) AS "
+      "un, "
       "'{}'::JSON AS j, 1::HUGEINT AS h, TIME '10:00:00' AS ti, "
       "uuid() AS id, 'x'::BLOB AS b, INTERVAL 1 DAY AS iv WHERE false";
   const auto stream = connection->Query(select);
@@ -72,7 +75,8 @@ TEST_F(QueryTest, RunsAStatementThatBecomesSeveral) {
 }
 
 TEST_F(QueryTest, StreamsAMillionRows) {
-  const auto stream = connection->Query("SELECT range AS n, 'row ' || range AS t FROM range(1000000)");
+  const auto stream =
+      connection->Query("SELECT range AS n, 'row ' || range AS t FROM range(1000000)");
   std::int64_t rows = 0;
   std::int64_t sum = 0;
   std::size_t largest = 0;
@@ -95,7 +99,8 @@ TEST_F(QueryTest, DoesNotMaterialiseWhatIsNotRead) {
 }
 
 TEST_F(QueryTest, KeepsBatchesValidAfterTheConnectionIsGone) {
-  auto stream = connection->Query("SELECT 'a text longer than twelve bytes' || range FROM range(3)");
+  auto stream =
+      connection->Query("SELECT 'a text longer than twelve bytes' || range FROM range(3)");
   const auto batch = stream->Next();
   connection.reset();
   stream.reset();
@@ -166,7 +171,8 @@ TEST_F(QueryTest, InterruptStopsWithinASecond) {
       connection->Interrupt();
     });
     const Error error = QueryError(
-        "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE (a.range * b.range) % 7 = 8");
+        "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE (a.range * b.range) % 7 = "
+        "8");
     const auto stopped = Clock::now();
     other.join();
     EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
@@ -182,8 +188,8 @@ TEST_F(QueryTest, TwoThreadsMayInterruptAtOnceAndAtAnyMoment) {
   };
   std::thread first(keep_interrupting);
   std::thread second(keep_interrupting);
-  const Error error =
-      QueryError("SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range < 0");
+  const Error error = QueryError(
+      "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range < 0");
   stop = true;
   first.join();
   second.join();

@@ -11,22 +11,21 @@ class ScalarFunctionTest : public EngineTest {
  protected:
   /// is_even(INTEGER): NULL for NULL, counts its rows.
   void RegisterIsEven() {
-    connection->Register(ScalarFunction{
-        .name = "is_even",
-        .parameters = {ScalarType::kInteger},
-        .variadic = std::nullopt,
-        .result = ScalarType::kBoolean,
-        .invoke = [this](std::span<const ScalarColumn> arguments, std::size_t rows,
-                         ScalarOutput& out) {
-          calls += rows;
-          for (std::size_t i = 0; i < rows; ++i) {
-            if (arguments[0].is_null(i)) {
-              out.SetNull(i);
-            } else {
-              out.SetBoolean(i, arguments[0].integers[i] % 2 == 0);
-            }
-          }
-        }});
+    connection->Register(ScalarFunction{.name = "is_even",
+                                        .parameters = {ScalarType::kInteger},
+                                        .variadic = std::nullopt,
+                                        .result = ScalarType::kBoolean,
+                                        .invoke = [this](std::span<const ScalarColumn> arguments,
+                                                         std::size_t rows, ScalarOutput& out) {
+                                          calls += rows;
+                                          for (std::size_t i = 0; i < rows; ++i) {
+                                            if (arguments[0].is_null(i)) {
+                                              out.SetNull(i);
+                                            } else {
+                                              out.SetBoolean(i, arguments[0].integers[i] % 2 == 0);
+                                            }
+                                          }
+                                        }});
   }
 
   /// describe(TEXT, TEXT ..): the texts between bars, "-" for NULL.
@@ -108,11 +107,11 @@ TEST_F(ScalarFunctionTest, RunsInBulkOnManyThreads) {
 TEST_F(ScalarFunctionTest, ReadsShortAndLongTexts) {
   RegisterDescribe();
   const auto rows = Rows(
-      "SELECT describe_texts(a, b, 'k') FROM (VALUES ('', 'exactly 12 by'), ('twelve bytes', NULL), "
+      "SELECT describe_texts(a, b, 'k') FROM (VALUES ('', 'exactly 12 by'), ('twelve bytes', "
+      "NULL), "
       "('é' || repeat('y', 40), 'z')) t(a, b)");
-  const TextRows expected = {{"|exactly 12 by|k|"},
-                             {"twelve bytes|-|k|"},
-                             {"é" + std::string(40, 'y') + "|z|k|"}};
+  const TextRows expected = {
+      {"|exactly 12 by|k|"}, {"twelve bytes|-|k|"}, {"é" + std::string(40, 'y') + "|z|k|"}};
   EXPECT_EQ(rows, expected);
   EXPECT_EQ(Single("SELECT describe_texts('only')"), "only|");
 }
@@ -129,11 +128,14 @@ TEST_F(ScalarFunctionTest, ReadsListsOfIntegers) {
 
 TEST_F(ScalarFunctionTest, ReadsListsThatDuckDbComputed) {
   RegisterTotal();
-  Rows("CREATE TABLE t AS SELECT range::INTEGER AS id, [range::INTEGER, 1, 2] AS l FROM range(3000)");
+  Rows(
+      "CREATE TABLE t AS SELECT range::INTEGER AS id, [range::INTEGER, 1, 2] AS l FROM "
+      "range(3000)");
   for (const std::string_view list :
        {"l[2:3]", "list_reverse(l)", "list_sort(l)", "[x + 0 FOR x IN l]", "l || [1]::INTEGER[]",
-        "CASE WHEN id % 2 = 0 THEN l ELSE [id, id]::INTEGER[] END", "list_filter(l, lambda x: x > 1)",
-        "list_distinct(l)", "flatten([l, l])", "COALESCE(NULLIF(l, [4, 1, 2]), [9])", "[id, 5]"}) {
+        "CASE WHEN id % 2 = 0 THEN l ELSE [id, id]::INTEGER[] END",
+        "list_filter(l, lambda x: x > 1)", "list_distinct(l)", "flatten([l, l])",
+        "COALESCE(NULLIF(l, [4, 1, 2]), [9])", "[id, 5]"}) {
     SCOPED_TRACE(list);
     const auto ours = Rows("SELECT total(" + std::string(list) + ") FROM t ORDER BY id");
     const auto theirs =
@@ -148,11 +150,13 @@ TEST_F(ScalarFunctionTest, ReadsListsThatDuckDbComputed) {
 TEST_F(ScalarFunctionTest, ReadsListsBehindJoinsFiltersAndConstants) {
   RegisterTotal();
   Rows("CREATE TABLE t AS SELECT range::INTEGER AS id, [range::INTEGER, 1] AS l FROM range(5000)");
-  EXPECT_EQ(Single("SELECT sum(total(a.l)) FROM t a JOIN t b ON a.id = b.id + 1 WHERE b.id % 3 = 0"),
-            Single("SELECT sum(list_sum(a.l))::DOUBLE FROM t a JOIN t b ON a.id = b.id + 1 "
-                   "WHERE b.id % 3 = 0"));
+  EXPECT_EQ(
+      Single("SELECT sum(total(a.l)) FROM t a JOIN t b ON a.id = b.id + 1 WHERE b.id % 3 = 0"),
+      Single("SELECT sum(list_sum(a.l))::DOUBLE FROM t a JOIN t b ON a.id = b.id + 1 "
+             "WHERE b.id % 3 = 0"));
   EXPECT_EQ(Single("SELECT sum(total([1, 2, 3])) FROM t"), "30000.0");
-  EXPECT_EQ(Single("SELECT sum(total(l)) FROM (SELECT l FROM t ORDER BY id DESC LIMIT 2)"), "9999.0");
+  EXPECT_EQ(Single("SELECT sum(total(l)) FROM (SELECT l FROM t ORDER BY id DESC LIMIT 2)"),
+            "9999.0");
 }
 
 TEST_F(ScalarFunctionTest, RefusesNullInsideAList) {
@@ -163,14 +167,15 @@ TEST_F(ScalarFunctionTest, RefusesNullInsideAList) {
 }
 
 TEST_F(ScalarFunctionTest, ItsErrorIsTheStatementsError) {
-  connection->Register(ScalarFunction{
-      .name = "refuse",
-      .parameters = {ScalarType::kInteger},
-      .variadic = std::nullopt,
-      .result = ScalarType::kBoolean,
-      .invoke = [](std::span<const ScalarColumn>, std::size_t, ScalarOutput&) {
-        throw Error(ErrorCode::kBudget, "no more \"pairs\"", TextPosition{.offset = 3, .line = 1, .column = 4});
-      }});
+  connection->Register(
+      ScalarFunction{.name = "refuse",
+                     .parameters = {ScalarType::kInteger},
+                     .variadic = std::nullopt,
+                     .result = ScalarType::kBoolean,
+                     .invoke = [](std::span<const ScalarColumn>, std::size_t, ScalarOutput&) {
+                       throw Error(ErrorCode::kBudget, "no more \"pairs\"",
+                                   TextPosition{.offset = 3, .line = 1, .column = 4});
+                     }});
   for (const std::string_view sql :
        {"SELECT refuse(range::INTEGER) FROM range(100000)", "SELECT refuse(1)",
         "CREATE TABLE x AS SELECT refuse(range::INTEGER) AS r FROM range(10)"}) {
@@ -261,10 +266,11 @@ TEST_F(TableFunctionTest, GivesItsRowsAtEachScan) {
 }
 
 TEST_F(TableFunctionTest, ItsErrorIsTheStatementsError) {
-  connection->Register(TableFunction{
-      .name = "broken", .columns = {{"t", ScalarType::kText}}, .rows = []() -> std::vector<std::vector<TableFunction::Cell>> {
-        throw Error(ErrorCode::kModel, "no model");
-      }});
+  connection->Register(TableFunction{.name = "broken",
+                                     .columns = {{"t", ScalarType::kText}},
+                                     .rows = []() -> std::vector<std::vector<TableFunction::Cell>> {
+                                       throw Error(ErrorCode::kModel, "no model");
+                                     }});
   const Error error = QueryError("SELECT * FROM broken()");
   EXPECT_EQ(error.code(), ErrorCode::kModel);
   EXPECT_STREQ(error.what(), "no model");
