@@ -14,7 +14,7 @@
 /// engine; two consumer warpgroups hold 64 query rows each, start the next scores before they soften the present ones,
 /// and take turns at the tensor cores. Query rows are (token, head of the group) pairs, 128 a tile. Keys come in pieces
 /// of two halves of 64, each from any segment, so that the end of an anchor and a suffix's own keys share a piece.
-/// Grid: one block an SM; 384 threads; 160 KB of shared memory (queries 32, two stages of keys and values 64 each).
+/// Grid: one block an SM; 384 threads; 224 KB of shared memory (queries 32, three stages of keys and values 64 each).
 /// FLOPs: 4 * 128 * 128 a key; bytes from L2: 512 a key and block.
 namespace quail::infer::cuda {
 namespace {
@@ -23,7 +23,7 @@ constexpr int D = 128;
 constexpr int kRows = 128;
 constexpr int kHalf = 64;
 constexpr int kKeys = 2 * kHalf;
-constexpr int kStages = 2;
+constexpr int kStages = 3;
 constexpr int kConsumers = 2;
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kColumnBlock = 64;  ///< bf16 elements of one swizzled 128-byte row
@@ -162,10 +162,11 @@ class Producer {
 };
 
 template <std::size_t... I>
-__device__ inline void ScoresProduct(std::uint64_t a, std::uint64_t b, float (&d)[64], bool accumulate,
+__device__ inline void ScoresProduct(const unsigned (&a)[4], std::uint64_t b, float (&d)[64], bool accumulate,
                                      std::index_sequence<I...>) {
   using namespace cute::SM90::GMMA;
-  MMA_64x128x16_F32BF16BF16_SS<Major::K, Major::K>::fma(a, b, d[I]..., accumulate ? ScaleOut::One : ScaleOut::Zero);
+  MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::K>::fma(a[0], a[1], a[2], a[3], b, d[I]...,
+                                                        accumulate ? ScaleOut::One : ScaleOut::Zero);
 }
 
 template <std::size_t... I>
@@ -173,6 +174,13 @@ __device__ inline void ValuesProduct(const unsigned (&a)[4], std::uint64_t b, fl
                                      std::index_sequence<I...>) {
   using namespace cute::SM90::GMMA;
   MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::MN>::fma(a[0], a[1], a[2], a[3], b, d[I]..., ScaleOut::One);
+}
+
+/// The hardware's exponential; a result below the normal range is 0.
+__device__ inline float Exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
 }
 
 __device__ inline unsigned PackPair(float low, float high) {
@@ -201,8 +209,7 @@ class Consumer {
   __device__ void Serve(const AttentionTile& tile, int kv_head) {
     tile_ = &tile;
     InitRows();
-    shared_.queries_full.Wait(queries_parity_);
-    queries_parity_ ^= 1;
+    ReadQueries();
     PieceCursor cursor(a_, tile);
     if (!cursor.done()) Attend(cursor);
     Finish(kv_head);
@@ -229,6 +236,23 @@ class Consumer {
     for (int i = 0; i < 64; ++i) output_[i] = 0;
   }
 
+  __device__ void ReadQueries() {
+    shared_.queries_full.Wait(queries_parity_);
+    queries_parity_ ^= 1;
+    const int row = group_ * 64 + warp_ * 16 + (lane_ & 15);
+#pragma unroll
+    for (int k = 0; k < D / 16; ++k) {
+      const int piece = (k % 4 * 2 + (lane_ >> 4)) ^ (row & 7);  // undoes the 128-byte swizzle
+      const unsigned from = hopper::SharedAddress(&shared_.queries[k / 4][row][piece * kPiece]);
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+                   : "=r"(q_[k][0]), "=r"(q_[k][1]), "=r"(q_[k][2]), "=r"(q_[k][3])
+                   : "r"(from)
+                   : "memory");
+    }
+    __syncwarp();
+    if (lane_ == 0) shared_.queries_empty.Arrive();
+  }
+
   __device__ void Attend(PieceCursor& cursor) {
     float scores[64];
     unsigned weights[kKeys / 16][4];
@@ -238,7 +262,7 @@ class Consumer {
     TurnOver();
     hopper::WaitProducts<0>();
     hopper::PinRegisters(scores);
-    ReleaseKeys(cursor.done());
+    ReleaseKeys();
     Soften(piece, scores);
     PackWeights(scores, weights);
     while (!cursor.done()) {
@@ -248,7 +272,7 @@ class Consumer {
       TurnOver();
       hopper::WaitProducts<1>();
       hopper::PinRegisters(scores);
-      ReleaseKeys(cursor.done());
+      ReleaseKeys();
       const Corrections corrections = Soften(piece, scores);
       hopper::WaitProducts<0>();
       hopper::PinRegisters(output_);
@@ -272,10 +296,8 @@ class Consumer {
     for (int k = 0; k < D / 16; ++k) {
       const int block = k / 4;
       const int column = k % 4 * 16;
-      const std::uint64_t q =
-          hopper::Descriptor(&shared_.queries[block][group_ * 64][column], 16, 1024);
       const std::uint64_t b = hopper::Descriptor(&shared_.keys[ring_.stage][block][0][column], 16, 1024);
-      ScoresProduct(q, b, scores, k > 0, All{});
+      ScoresProduct(q_[k], b, scores, k > 0, All{});
     }
     hopper::CommitProducts();
   }
@@ -297,11 +319,8 @@ class Consumer {
   /// The other warpgroup may start its products.
   __device__ void TurnOver() const { hopper::NamedArrive(1 + (group_ + 1) % kConsumers, 256); }
 
-  __device__ void ReleaseKeys(bool last) {
-    if (lane_ == 0) {
-      shared_.keys_empty[ring_.stage].Arrive();
-      if (last) shared_.queries_empty.Arrive();
-    }
+  __device__ void ReleaseKeys() {
+    if (lane_ == 0) shared_.keys_empty[ring_.stage].Arrive();
     ring_.Advance();
   }
 
@@ -353,14 +372,14 @@ class Consumer {
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 2));
       // A row that has seen no key keeps weight 0; minus infinity minus itself would be NaN (case 50).
       const float shift = top == -INFINITY ? 0.0f : top * kScale;
-      corrections.factor[half] = exp2f(state.top * kScale - shift);
+      corrections.factor[half] = Exp2(state.top * kScale - shift);
       state.top = top;
       float sum = 0;
 #pragma unroll
       for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
         for (int i = n * 4 + 2 * half; i < n * 4 + 2 * half + 2; ++i) {
-          scores[i] = exp2f(fmaf(scores[i], kScale, -shift));
+          scores[i] = Exp2(fmaf(scores[i], kScale, -shift));
           sum += scores[i];
         }
       }
@@ -446,6 +465,7 @@ class Consumer {
   RowState states_[2];
   RingPosition ring_;
   unsigned queries_parity_ = 0;
+  unsigned q_[D / 16][4];
   float output_[64];
 };
 
