@@ -17,7 +17,8 @@ using sql::Json;
 
 constexpr std::array<std::string_view, 6> kMeaninglessHere = {
     "connection_id", "endpoint", "request_type", "model_params", "embeddings", "optimization_mode"};
-constexpr std::string_view kOptionNames = "selectivity, anchor, threshold, on_long, max_error_ratio";
+constexpr std::string_view kOptionNames =
+    "selectivity, anchor, threshold, on_long, max_error_ratio";
 
 /// Reads the arguments of one call.
 class CallReader {
@@ -112,8 +113,9 @@ class CallReader {
     } else if (sql::SameWord(argument, "examples")) {
       Fail(value, fmt::format("argument examples of {} is known, but not supported yet", name()),
            ErrorCode::kUnsupported);
-    } else if (std::any_of(kMeaninglessHere.begin(), kMeaninglessHere.end(),
-                           [&](std::string_view known) { return sql::SameWord(argument, known); })) {
+    } else if (std::any_of(
+                   kMeaninglessHere.begin(), kMeaninglessHere.end(),
+                   [&](std::string_view known) { return sql::SameWord(argument, known); })) {
       call_.notices.push_back(
           fmt::format("argument {} has no meaning here and is ignored", sql::LowerCase(argument)));
     } else {
@@ -135,7 +137,8 @@ class CallReader {
     } else if (key == "on_long") {
       call_.options.on_long = ReadOnLong(value);
     } else {
-      Fail(value, fmt::format("unknown option {} of {}; options: {}", option, name(), kOptionNames));
+      Fail(value,
+           fmt::format("unknown option {} of {}; options: {}", option, name(), kOptionNames));
     }
   }
 
@@ -145,7 +148,8 @@ class CallReader {
     if (text == "head") return OnLong::kHead;
     if (text == "tail") return OnLong::kTail;
     if (text == "middle") return OnLong::kMiddle;
-    Fail(value, fmt::format("option on_long is 'error', 'head', 'tail' or 'middle', not '{}'", text));
+    Fail(value,
+         fmt::format("option on_long is 'error', 'head', 'tail' or 'middle', not '{}'", text));
   }
 
   void SetErrorDetails(const Json& value) {
@@ -192,7 +196,8 @@ bool IsAiCall(const Json& node) {
 bool ContainsAiCall(const Json& node) {
   if (IsAiCall(node)) return true;
   if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(), [](const Json& child) { return ContainsAiCall(child); });
+  return std::any_of(node.begin(), node.end(),
+                     [](const Json& child) { return ContainsAiCall(child); });
 }
 
 AiCall ReadAiCall(Json& node, const SourceText& source) { return CallReader(node, source).Read(); }

@@ -75,7 +75,8 @@ class StatementBinder {
       cte.name = sql::TextMember(entry, "key");
       cte.entry = entry;
       cte.has_ai = ContainsAiCall(entry) || NamesAiCte(entry, ctes);
-      std::erase_if(ctes, [&](const VisibleCte& seen) { return sql::SameWord(seen.name, cte.name); });
+      std::erase_if(ctes,
+                    [&](const VisibleCte& seen) { return sql::SameWord(seen.name, cte.name); });
       ctes.push_back(std::move(cte));
     }
   }
@@ -86,8 +87,8 @@ class StatementBinder {
       std::vector<Json*> nested;
       if (sql::IsQueryNode(part)) nested.push_back(&part);
       FindNested(part, nested);
-      const bool in_from = key == "from_table" || key == "cte_map" ||
-                           sql::TypeOf(node) == set_operation;
+      const bool in_from =
+          key == "from_table" || key == "cte_map" || sql::TypeOf(node) == set_operation;
       for (Json* query : nested) {
         BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, false});
       }
@@ -97,7 +98,8 @@ class StatementBinder {
   BindState& state_;
 };
 
-/// The engine binds the statement with a stand-in for each call, so that its errors carry places in it.
+/// The engine binds the statement with a stand-in for each call, so that its errors carry places in
+/// it.
 void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog) {
   const auto query = WithStandIns(source.statement().query, tree);
   if (!query) return;
@@ -135,7 +137,8 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   const std::vector<VisibleCte> none;
   StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none, false, plain});
   LogicalPlan plan = std::move(state.plan);
-  plan.final_sql = fmt::format("{}{}{}", statement.before, catalog.Print(tree.dump()), statement.after);
+  plan.final_sql =
+      fmt::format("{}{}{}", statement.before, catalog.Print(tree.dump()), statement.after);
   if (statement.kind == sql::StatementKind::kDescribe) DescribeOnly(plan);
   return plan;
 }

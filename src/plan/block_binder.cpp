@@ -135,7 +135,8 @@ void BlockBinder::DescribeItems() {
     from_.items[i].columns = ColumnsOf(i);
     items_[i].relation = RelationId(static_cast<std::uint32_t>(first_relation_ + i));
     items_[i].table = state_.NewTable();
-    state_.plan.relations.push_back({items_[i].relation, from_.items[i].alias, items_[i].table, "", {}});
+    state_.plan.relations.push_back(
+        {items_[i].relation, from_.items[i].alias, items_[i].table, "", {}});
   }
 }
 
@@ -163,8 +164,8 @@ void BlockBinder::ReplaceNaturalJoins() {
       if (!Has(join.left, left)) continue;
       for (const columnar::Field& field : from_.items[left].columns) {
         for (std::size_t right = 0; right < items_.size(); ++right) {
-          const bool both = Has(join.right, right) &&
-                            FindColumn(from_.items[right].columns, field.name) >= 0;
+          const bool both =
+              Has(join.right, right) && FindColumn(from_.items[right].columns, field.name) >= 0;
           if (both && std::find(common.begin(), common.end(), field.name) == common.end()) {
             common.push_back(field.name);
           }
@@ -172,7 +173,8 @@ void BlockBinder::ReplaceNaturalJoins() {
       }
     }
     if (common.empty()) {
-      throw source_.At(*join.node, ErrorCode::kBind, "NATURAL JOIN of tables without a common column");
+      throw source_.At(*join.node, ErrorCode::kBind,
+                       "NATURAL JOIN of tables without a common column");
     }
     (*join.node)["ref_type"] = "REGULAR";
     (*join.node)["using_columns"] = common;
@@ -189,7 +191,8 @@ const Json* BlockBinder::SelectAlias(const std::string& name) const {
   return nullptr;
 }
 
-/// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become what they stand for.
+/// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become
+/// what they stand for.
 void BlockBinder::ExpandAliases(Json& node, bool inside_call) {
   if (sql::IsQueryNode(node)) return;
   const std::vector<std::string> path = sql::ColumnPath(node);
@@ -208,7 +211,8 @@ void BlockBinder::ExpandAliases(Json& node, bool inside_call) {
   sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, inside); });
 }
 
-/// Unaliased results that stand for a call have its canonical name; larger ones the name that their text gives.
+/// Unaliased results that stand for a call have its canonical name; larger ones the name that their
+/// text gives.
 void BlockBinder::NameResultColumns() {
   std::map<std::string, int> used;
   for (Json& expression : select_["select_list"]) {
@@ -256,7 +260,8 @@ bool BlockBinder::IsUsable(const Term& term) const {
          !(term.reads.has_subquery && place_.nested);
 }
 
-/// Terms about one item move into its relation; terms about none, if they are the same at any time, go into all.
+/// Terms about one item move into its relation; terms about none, if they are the same at any time,
+/// go into all.
 void BlockBinder::PushLocalTerms() {
   for (Term& term : terms_) {
     if (!IsUsable(term) || std::popcount(term.reads.items) > 1) continue;
@@ -344,7 +349,8 @@ void BlockBinder::PlanCoreTerms() {
   }
 }
 
-/// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON leave.
+/// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON
+/// leave.
 void BlockBinder::PlanJoinTerms() {
   for (const FromJoin& join : from_.joins) {
     const Json& condition = (*join.node)["condition"];
@@ -412,8 +418,8 @@ void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, Json from,
     if (list.empty()) list.push_back(writer_.ParseExpression("1"));
     std::vector<Json> where = terms;
     if (!guarded.guard.empty()) where.push_back(writer_.ParseExpression(guarded.guard));
-    state_.plan.computed.push_back(
-        {guarded.call, WithVisibleCtes(writer_.MakeSelect(std::move(list), from, std::move(where)))});
+    state_.plan.computed.push_back({guarded.call, WithVisibleCtes(writer_.MakeSelect(
+                                                      std::move(list), from, std::move(where)))});
   }
 }
 

@@ -14,12 +14,13 @@ namespace quail::plan {
 /// Where a block stands.
 struct BlockPlace {
   const std::vector<VisibleCte>& ctes;
-  bool nested = false;      ///< inside of an expression of another block
-  bool outermost = false;   ///< its rows are the statement's
+  bool nested = false;     ///< inside of an expression of another block
+  bool outermost = false;  ///< its rows are the statement's
 };
 
-/// Binds one query block (SELECT_NODE) that has AI calls of its own: its FROM items become relations, its calls lookups,
-/// its AND terms conjuncts of the plan; the tree is rewritten in place to read the relations' tables and the lookups.
+/// Binds one query block (SELECT_NODE) that has AI calls of its own: its FROM items become
+/// relations, its calls lookups, its AND terms conjuncts of the plan; the tree is rewritten in
+/// place to read the relations' tables and the lookups.
 class BlockBinder {
  public:
   BlockBinder(BindState& state, sql::Json& select, const BlockPlace& place);
@@ -31,9 +32,9 @@ class BlockBinder {
   struct Term {
     sql::Json* node = nullptr;
     Reads reads;
-    bool core = false;       ///< every row of the result meets it, and it reads core items only
-    bool asks = false;       ///< has AI calls of its own
-    bool deep = false;       ///< AI calls in a subquery of it
+    bool core = false;  ///< every row of the result meets it, and it reads core items only
+    bool asks = false;  ///< has AI calls of its own
+    bool deep = false;  ///< AI calls in a subquery of it
     bool pushed = false;
   };
   /// What a relation's table needs beside the item's own columns.
@@ -45,7 +46,7 @@ class BlockBinder {
   struct Item {
     RelationId relation;
     std::string table;
-    sql::Json source;                      ///< the item as the user wrote it, once replaced
+    sql::Json source;  ///< the item as the user wrote it, once replaced
     std::vector<sql::Json> local_terms;
     std::vector<IdColumn> id_columns;
   };

@@ -26,9 +26,10 @@ void BlockBinder::BindCall(Json& node) {
   for (const Json& argument : read.prompt.arguments) {
     reads.push_back(scope_.ResolveArgument(argument));
     if (std::popcount(reads.back()) > 1) {
-      throw source_.At(argument, ErrorCode::kUnsupported,
-                       "one argument of an AI call that reads two tables is not supported yet; give "
-                       "each its own argument");
+      throw source_.At(
+          argument, ErrorCode::kUnsupported,
+          "one argument of an AI call that reads two tables is not supported yet; give "
+          "each its own argument");
     }
     all |= reads.back();
   }
@@ -42,15 +43,16 @@ void BlockBinder::BindCall(Json& node) {
   call.prompt = read.prompt.pattern;
   call.options = read.options;
   call.position = source_.PlaceOf(node);
-  const ItemSet first = reads.empty() || all == 0 ? 0 : SetOf(static_cast<std::size_t>(
-                                                            std::countr_zero(all)));
+  const ItemSet first =
+      reads.empty() || all == 0 ? 0 : SetOf(static_cast<std::size_t>(std::countr_zero(all)));
   for (std::size_t i = 0; i < reads.size(); ++i) {
     call.arguments.push_back(
         BindArgument(read.prompt.arguments[i], reads[i] != 0 ? reads[i] : first));
   }
   CheckAnchor(call, node);
   if (all == 0 && call.kind != CallKind::kCountTokens) {
-    state_.AddNotice(fmt::format("the prompt of {} uses no column: it is asked once", call.function));
+    state_.AddNotice(
+        fmt::format("the prompt of {} uses no column: it is asked once", call.function));
   }
   call.id = state_.AddCall(call);
   const std::string alias(sql::AliasOf(node));
@@ -68,10 +70,9 @@ Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {
   const auto index = static_cast<std::size_t>(std::countr_zero(items));
   Item& item = items_[index];
   argument.relation = item.relation;
-  const auto same = std::find_if(item.id_columns.begin(), item.id_columns.end(),
-                                 [&](const IdColumn& column) {
-                                   return column.argument_sql == argument.sql;
-                                 });
+  const auto same =
+      std::find_if(item.id_columns.begin(), item.id_columns.end(),
+                   [&](const IdColumn& column) { return column.argument_sql == argument.sql; });
   if (same != item.id_columns.end()) {
     argument.id_column = same->name;
     return argument;
@@ -89,10 +90,10 @@ std::string BlockBinder::LookupSql(const Call& call) const {
   std::string arguments = std::to_string(call.id.value());
   for (const Argument& argument : call.arguments) {
     const std::size_t item = argument.relation.value() - first_relation_;
-    arguments += fmt::format(
-        ", {}", argument.id_column.empty()
-                    ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
-                    : ColumnSql(from_.items[item].alias, argument.id_column));
+    arguments +=
+        fmt::format(", {}", argument.id_column.empty()
+                                ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
+                                : ColumnSql(from_.items[item].alias, argument.id_column));
   }
   switch (call.kind) {
     case CallKind::kFilter:

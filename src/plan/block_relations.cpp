@@ -17,8 +17,9 @@ namespace {
 
 /// Functions that are certainly evaluated row by row.
 constexpr std::array<std::string_view, 16> kScalars = {
-    "left",  "right", "upper",  "lower",  "substr",  "substring", "length", "concat",
-    "trim",  "round", "replace", "coalesce", "abs", "quail_verdict", "quail_probability",
+    "left",        "right",    "upper",  "lower",         "substr",
+    "substring",   "length",   "concat", "trim",          "round",
+    "replace",     "coalesce", "abs",    "quail_verdict", "quail_probability",
     "quail_tokens"};
 
 /// Column names that a block's tree mentions, in lower case.
@@ -57,7 +58,8 @@ bool OnlyScalars(const Json& node) {
     if (std::find(kScalars.begin(), kScalars.end(), name) == kScalars.end()) return false;
   }
   if (!node.is_structured()) return true;
-  return std::all_of(node.begin(), node.end(), [](const Json& child) { return OnlyScalars(child); });
+  return std::all_of(node.begin(), node.end(),
+                     [](const Json& child) { return OnlyScalars(child); });
 }
 
 std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
@@ -106,9 +108,9 @@ std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
   }
   const FromItem& item = from_.items[index];
   const std::string alias = sql::LowerCase(item.alias);
-  const bool is_column = std::any_of(
-      from_.items.begin(), from_.items.end(),
-      [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
+  const bool is_column =
+      std::any_of(from_.items.begin(), from_.items.end(),
+                  [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
   if (mentions.bare.contains(alias) && !is_column) {
     const auto starts = mentions.qualified.lower_bound(alias + ".");
     const bool qualifies = starts != mentions.qualified.end() && starts->starts_with(alias + ".");
@@ -129,7 +131,8 @@ std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
   return columns;
 }
 
-std::string BlockBinder::CreateSql(std::size_t index, const std::vector<std::string>& columns) const {
+std::string BlockBinder::CreateSql(std::size_t index,
+                                   const std::vector<std::string>& columns) const {
   const FromItem& item = from_.items[index];
   std::string list = "row_number() OVER () - 1 AS quail_row";
   for (const std::string& column : columns) {
@@ -158,8 +161,8 @@ void BlockBinder::CreateRelations() {
   }
 }
 
-/// Rows of a core relation with texts that no combination of the other core relations' rows can complete are deleted:
-/// no question is asked about them.
+/// Rows of a core relation with texts that no combination of the other core relations' rows can
+/// complete are deleted: no question is asked about them.
 void BlockBinder::AddReductions() {
   const auto& conjuncts = state_.plan.relational_conjuncts;
   for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -171,7 +174,8 @@ void BlockBinder::AddReductions() {
       terms.clear();
       for (std::size_t c = first_relational_; c < conjuncts.size(); ++c) {
         ItemSet items = 0;
-        for (const RelationId id : conjuncts[c].relations) items |= SetOf(id.value() - first_relation_);
+        for (const RelationId id : conjuncts[c].relations)
+          items |= SetOf(id.value() - first_relation_);
         if ((items & linked) == 0) continue;
         grew = grew || (items & ~linked) != 0;
         linked |= items;
@@ -183,7 +187,8 @@ void BlockBinder::AddReductions() {
     for (std::size_t k = 0; k < items_.size(); ++k) {
       const std::string table = sql::QuoteIdentifier(items_[k].table);
       if (Has(linked, k)) {
-        tables.push_back(fmt::format("{} AS {}", table, sql::QuoteIdentifier(from_.items[k].alias)));
+        tables.push_back(
+            fmt::format("{} AS {}", table, sql::QuoteIdentifier(from_.items[k].alias)));
       } else if (from_.items[k].core) {
         reasons.push_back(fmt::format("NOT EXISTS (SELECT 1 FROM {})", table));
       }
@@ -194,9 +199,9 @@ void BlockBinder::AddReductions() {
                                     fmt::join(tables, ", "), fmt::join(terms, " AND ")));
     }
     if (reasons.empty()) continue;
-    state_.plan.reduction_sql.push_back(
-        fmt::format("DELETE FROM {} WHERE {}", sql::QuoteIdentifier(items_[i].table),
-                    fmt::join(reasons, " OR ")));
+    state_.plan.reduction_sql.push_back(fmt::format("DELETE FROM {} WHERE {}",
+                                                    sql::QuoteIdentifier(items_[i].table),
+                                                    fmt::join(reasons, " OR ")));
   }
 }
 
@@ -205,7 +210,8 @@ void BlockBinder::SetLimit() {
   LogicalPlan& plan = state_.plan;
   const Json& modifiers = select_["modifiers"];
   if (!place_.outermost || !plan.computed.empty() || modifiers.size() != 1) return;
-  if (sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || !select_["group_expressions"].empty()) return;
+  if (sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || !select_["group_expressions"].empty())
+    return;
   if (!select_["having"].is_null() || !select_["qualify"].is_null()) return;
   if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
   for (const FromJoin& join : from_.joins) {

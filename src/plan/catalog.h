@@ -7,8 +7,8 @@
 
 namespace quail::plan {
 
-/// What binding asks of the relational engine. Implemented by whoever holds the connection; errors of the engine are
-/// thrown as Error, their positions (if any) in the text that was given.
+/// What binding asks of the relational engine. Implemented by whoever holds the connection; errors
+/// of the engine are thrown as Error, their positions (if any) in the text that was given.
 class Catalog {
  public:
   virtual ~Catalog() = default;

@@ -86,9 +86,9 @@ FromTree ReadFrom(Json& from, const SourceText& source) {
 }
 
 int FindColumn(const columnar::Schema& columns, std::string_view name) {
-  const auto found = std::find_if(columns.begin(), columns.end(), [&](const columnar::Field& field) {
-    return sql::SameWord(field.name, name);
-  });
+  const auto found =
+      std::find_if(columns.begin(), columns.end(),
+                   [&](const columnar::Field& field) { return sql::SameWord(field.name, name); });
   return found == columns.end() ? -1 : static_cast<int>(found - columns.begin());
 }
 

@@ -19,10 +19,11 @@ constexpr std::size_t kMaxItems = 64;
 /// A table, file, subquery or function in FROM: a leaf of the tree of joins.
 struct FromItem {
   sql::Json* node = nullptr;
-  std::string alias;         ///< its name for columns; may be empty
-  std::string schema;        ///< of a table named with one
-  std::string table;         ///< the table's own name
-  bool core = true;          ///< every row of the result has a row of it, and every WHERE term may be tested on it
+  std::string alias;   ///< its name for columns; may be empty
+  std::string schema;  ///< of a table named with one
+  std::string table;   ///< the table's own name
+  bool core =
+      true;  ///< every row of the result has a row of it, and every WHERE term may be tested on it
   bool visible = true;       ///< `*` shows its columns (not the right side of SEMI and ANTI joins)
   columnar::Schema columns;  ///< filled by the binder
 };
@@ -40,7 +41,8 @@ struct FromTree {
   std::vector<FromJoin> joins;  ///< inner before outer
 };
 
-/// The items and joins below a block's from_table. Throws Error{kUnsupported} for more than kMaxItems items.
+/// The items and joins below a block's from_table. Throws Error{kUnsupported} for more than
+/// kMaxItems items.
 FromTree ReadFrom(sql::Json& from, const SourceText& source);
 
 /// The set of an item.

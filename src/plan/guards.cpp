@@ -101,7 +101,8 @@ class GuardWalk {
 bool ContainsLookup(const Json& node) {
   if (node.is_object() && node.contains(kCallMark)) return true;
   if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(), [](const Json& child) { return ContainsLookup(child); });
+  return std::any_of(node.begin(), node.end(),
+                     [](const Json& child) { return ContainsLookup(child); });
 }
 
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,

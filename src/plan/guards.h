@@ -18,10 +18,11 @@ bool ContainsLookup(const sql::Json& node);
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.
 enum class ValueUse : std::uint8_t { kAny, kFilter };
 
-/// The calls (as lookups) of an expression in the order of evaluation, each with the condition under which its value can
-/// matter: behind FALSE terms of an AND, TRUE terms of an OR, other branches of CASE, earlier arguments of COALESCE it
-/// cannot (sql.md section 3, 3). Terms without calls are taken as evaluated first. A condition that reads more than the
-/// block's rows is left out, which makes the domain larger, never smaller.
+/// The calls (as lookups) of an expression in the order of evaluation, each with the condition
+/// under which its value can matter: behind FALSE terms of an AND, TRUE terms of an OR, other
+/// branches of CASE, earlier arguments of COALESCE it cannot (sql.md section 3, 3). Terms without
+/// calls are taken as evaluated first. A condition that reads more than the block's rows is left
+/// out, which makes the domain larger, never smaller.
 std::vector<GuardedCall> GuardedCallsOf(const sql::Json& expression, ValueUse use,
                                         const NameScope& scope, const SqlWriter& writer);
 

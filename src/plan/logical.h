@@ -12,7 +12,8 @@ namespace quail::plan {
 /// A call inside a larger condition, and where it must be asked.
 struct GuardedCall {
   CallId call;
-  std::string guard;  ///< a condition over lookups and columns; empty: wherever the condition is reached
+  std::string
+      guard;  ///< a condition over lookups and columns; empty: wherever the condition is reached
 };
 
 /// An AND term, necessary for a row of a block's result, that contains AI calls: planned.
@@ -24,7 +25,8 @@ struct AiConjunct {
   bool negated = false;
 };
 
-/// An AND term without AI calls, necessary for a row of a block's result, between two or more relations.
+/// An AND term without AI calls, necessary for a row of a block's result, between two or more
+/// relations.
 struct RelationalConjunct {
   std::string sql;
   std::vector<RelationId> relations;  ///< sorted
@@ -47,8 +49,8 @@ struct LogicalPlan {
   std::string final_sql;
   std::vector<std::string> cleanup_sql;
   std::vector<std::string> notices;
-  /// Rows after which the statement needs no more (LIMIT and OFFSET), where its rows are in no order and come from the
-  /// AND terms alone.
+  /// Rows after which the statement needs no more (LIMIT and OFFSET), where its rows are in no
+  /// order and come from the AND terms alone.
   std::optional<std::uint64_t> limit;
 };
 
@@ -59,11 +61,11 @@ struct ArgumentStatistics {
   std::uint64_t rows = 0;
   std::uint64_t nulls = 0;
   std::uint64_t distinct = 0;
-  double mean_tokens = 0;         ///< over distinct texts
-  double sum_tokens = 0;          ///< over distinct texts
+  double mean_tokens = 0;  ///< over distinct texts
+  double sum_tokens = 0;   ///< over distinct texts
   double sum_squared_tokens = 0;
   std::uint64_t max_tokens = 0;
-  bool estimated = false;         ///< from a sample
+  bool estimated = false;  ///< from a sample
 };
 
 }  // namespace quail::plan

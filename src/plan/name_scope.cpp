@@ -14,13 +14,13 @@ namespace {
 using sql::Json;
 
 constexpr std::array<std::string_view, 9> kVolatileFunctions = {
-    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
-    "write_log"};
+    "random",          "setseed", "uuid",    "uuidv4",   "uuidv7",
+    "gen_random_uuid", "nextval", "currval", "write_log"};
 constexpr std::array<std::string_view, 22> kAggregates = {
-    "any_value", "arbitrary",  "arg_max",        "arg_min",    "array_agg", "avg",
-    "bool_and",  "bool_or",    "count",          "count_star", "first",     "group_concat",
-    "last",      "list",       "listagg",        "max",        "mean",      "median",
-    "min",       "string_agg", "sum",            "mode"};
+    "any_value", "arbitrary",  "arg_max", "arg_min",    "array_agg", "avg",
+    "bool_and",  "bool_or",    "count",   "count_star", "first",     "group_concat",
+    "last",      "list",       "listagg", "max",        "mean",      "median",
+    "min",       "string_agg", "sum",     "mode"};
 
 template <std::size_t N>
 bool OneOf(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -97,9 +97,10 @@ ItemSet NameScope::ResolveArgument(const Json& node) const {
                      "an AI call in an argument of another is not supported yet");
   }
   if (kind == "LAMBDA" || OneOf(kVolatileFunctions, function)) {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     "lambdas and volatile functions in an argument of an AI call are not supported "
-                     "yet");
+    throw source_.At(
+        node, ErrorCode::kUnsupported,
+        "lambdas and volatile functions in an argument of an AI call are not supported "
+        "yet");
   }
   ItemSet items = 0;
   if (!node.is_structured()) return items;
@@ -114,25 +115,25 @@ ItemSet NameScope::ResolveColumn(const Json& reference) const {
       if (FindColumn(from_.items[static_cast<std::size_t>(item)].columns, path[1]) >= 0) {
         return SetOf(static_cast<std::size_t>(item));
       }
-      throw source_.At(reference, ErrorCode::kBind,
-                       fmt::format("table {} has no column {}{}", path[0], path[1],
-                                   Suggest(path[1])));
+      throw source_.At(
+          reference, ErrorCode::kBind,
+          fmt::format("table {} has no column {}{}", path[0], path[1], Suggest(path[1])));
     }
   }
   const std::vector<std::size_t> items = ItemsWith(path[0]);
   if (items.empty()) {
     const std::string name = fmt::format("{}", fmt::join(path, "."));
     const bool text = name.find_first_of(" {?") != std::string::npos;
-    throw source_.At(reference, ErrorCode::kBind,
-                     fmt::format("unknown column {}{}", name,
-                                 text ? ": \"..\" is a name; texts are written in '..'"
-                                      : Suggest(path.back())));
+    throw source_.At(
+        reference, ErrorCode::kBind,
+        fmt::format("unknown column {}{}", name,
+                    text ? ": \"..\" is a name; texts are written in '..'" : Suggest(path.back())));
   }
   if (items.size() > 1 && !JoinedByUsing(path[0], items)) {
-    throw source_.At(reference, ErrorCode::kBind,
-                     fmt::format("column {} is ambiguous: {}.{} or {}.{}", path[0],
-                                 from_.items[items[0]].alias, path[0],
-                                 from_.items[items[1]].alias, path[0]));
+    throw source_.At(
+        reference, ErrorCode::kBind,
+        fmt::format("column {} is ambiguous: {}.{} or {}.{}", path[0], from_.items[items[0]].alias,
+                    path[0], from_.items[items[1]].alias, path[0]));
   }
   return SetOf(items[0]);
 }
@@ -148,7 +149,8 @@ bool NameScope::JoinedByUsing(const std::string& column,
       }
     }
   }
-  return std::all_of(items.begin(), items.end(), [joined](std::size_t i) { return Has(joined, i); });
+  return std::all_of(items.begin(), items.end(),
+                     [joined](std::size_t i) { return Has(joined, i); });
 }
 
 NameScope::Column NameScope::ColumnOf(const Json& expression) const {

@@ -12,8 +12,8 @@ namespace quail::plan {
 /// What an expression reads from its block.
 struct Reads {
   ItemSet items = 0;
-  /// It reads what is not a column of an item for certain: an enclosing block's column, an alias of the select list, a
-  /// parameter.
+  /// It reads what is not a column of an item for certain: an enclosing block's column, an alias of
+  /// the select list, a parameter.
   bool outside = false;
   bool has_subquery = false;
   bool is_volatile = false;  ///< random() and the like: must run once
@@ -25,11 +25,12 @@ class NameScope {
  public:
   NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {}
 
-  /// Everything that `expression` may read; names inside of nested queries that could be an item's count as its.
+  /// Everything that `expression` may read; names inside of nested queries that could be an item's
+  /// count as its.
   Reads ReadsOf(const sql::Json& expression) const;
 
-  /// The items that an argument of an AI call reads. Throws Error{kBind} for unknown and ambiguous columns, with their
-  /// place, Error{kUnsupported} for subqueries in it.
+  /// The items that an argument of an AI call reads. Throws Error{kBind} for unknown and ambiguous
+  /// columns, with their place, Error{kUnsupported} for subqueries in it.
   ItemSet ResolveArgument(const sql::Json& expression) const;
 
   /// The item and the column of a plain COLUMN_REF, -1 where it is none.

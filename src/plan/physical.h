@@ -9,7 +9,8 @@
 #include "base/strong_id.h"
 #include "quail/error.h"
 
-/// The waist between planner and executor: what to run, in what order, with which anchor. Plain data.
+/// The waist between planner and executor: what to run, in what order, with which anchor. Plain
+/// data.
 namespace quail::plan {
 
 using RelationId = base::StrongId<struct RelationIdTag, std::uint32_t>;
@@ -33,29 +34,32 @@ struct CallOptions {
   bool return_error_details = false;
 };
 
-/// A prompt argument: a text of one relation's row, known by its TextId in `id_column` of the relation's table. A
-/// constant argument beside others belongs to the first relation that the call reads. In a call that reads no relation,
-/// id_column is empty; such calls are asked by an AskColumnStep only.
+/// A prompt argument: a text of one relation's row, known by its TextId in `id_column` of the
+/// relation's table. A constant argument beside others belongs to the first relation that the call
+/// reads. In a call that reads no relation, id_column is empty; such calls are asked by an
+/// AskColumnStep only.
 struct Argument {
   RelationId relation;
   std::string id_column;
   std::string sql;  ///< the expression as the user would write it, for EXPLAIN
 };
 
-/// One AI call in canonical form (sql.md section 1). Two calls of a statement that ask the same are one Call.
+/// One AI call in canonical form (sql.md section 1). Two calls of a statement that ask the same are
+/// one Call.
 struct Call {
   CallId id;
   CallKind kind = CallKind::kFilter;
-  std::string function;             ///< canonical name, "AI_FILTER"
-  std::string prompt;               ///< canonical template: {0}.. are `arguments`, braces doubled
+  std::string function;  ///< canonical name, "AI_FILTER"
+  std::string prompt;    ///< canonical template: {0}.. are `arguments`, braces doubled
   std::vector<Argument> arguments;
   CallOptions options;
   std::optional<TextPosition> position;
 };
 
-/// One FROM item of a query block, materialised once: its non-AI part, read by one statement. `create_sql` makes
-/// `table` with a BIGINT column quail_row, the columns that the block needs, and one INTEGER column a distinct argument
-/// expression holding quail_text_id(expression), NULL where the text is NULL.
+/// One FROM item of a query block, materialised once: its non-AI part, read by one statement.
+/// `create_sql` makes `table` with a BIGINT column quail_row, the columns that the block needs, and
+/// one INTEGER column a distinct argument expression holding quail_text_id(expression), NULL where
+/// the text is NULL.
 struct Relation {
   RelationId id;
   std::string alias;
@@ -70,12 +74,13 @@ struct Predicate {
   bool negated = false;
 };
 
-/// Asks filters of one relation, document by document in the given order: a later predicate only where all earlier
-/// ones let the row survive.
+/// Asks filters of one relation, document by document in the given order: a later predicate only
+/// where all earlier ones let the row survive.
 struct AskFilterStep {
   RelationId relation;
   std::vector<Predicate> predicates;
-  std::optional<std::size_t> feeds;  ///< the later step whose anchor is this relation: KV is kept for it
+  std::optional<std::size_t>
+      feeds;  ///< the later step whose anchor is this relation: KV is kept for it
 };
 
 /// Asks join predicates on the distinct pairs of two relations' surviving rows.
@@ -83,35 +88,39 @@ struct AskJoinStep {
   RelationId anchor;
   RelationId partner;
   std::vector<Predicate> stages;
-  /// Empty: the cross product of both sides' distinct argument tuples. Else a SELECT that gives one row for each pair of
-  /// rows that all other conditions leave (the executor counts them and asks the distinct ones): first the anchor's id
-  /// columns, then the partner's, each once, by first use in the stages' arguments. It may use quail_verdict() of
-  /// earlier steps.
+  /// Empty: the cross product of both sides' distinct argument tuples. Else a SELECT that gives one
+  /// row for each pair of rows that all other conditions leave (the executor counts them and asks
+  /// the distinct ones): first the anchor's id columns, then the partner's, each once, by first use
+  /// in the stages' arguments. It may use quail_verdict() of earlier steps.
   std::string pairs_sql;
 };
 
-/// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that needs the value; columns:
-/// the id columns of the arguments in order, or one column of any kind for a call without arguments), which may use
-/// quail_verdict() of earlier steps: computed columns, conditions under OR and CASE.
+/// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that
+/// needs the value; columns: the id columns of the arguments in order, or one column of any kind
+/// for a call without arguments), which may use quail_verdict() of earlier steps: computed columns,
+/// conditions under OR and CASE.
 struct AskColumnStep {
   CallId call;
   std::string domain_sql;
-  /// Set where the arguments come from two relations: prompts are laid out as a join's with this side as the anchor.
+  /// Set where the arguments come from two relations: prompts are laid out as a join's with this
+  /// side as the anchor.
   std::optional<RelationId> anchor;
 };
 
-/// Runs `sql` for its effect: a temp table that a later step reads, or a DELETE of a relation's rows that can no longer
-/// be in the result. So a step reads the relations' tables when it begins, not before.
+/// Runs `sql` for its effect: a temp table that a later step reads, or a DELETE of a relation's
+/// rows that can no longer be in the result. So a step reads the relations' tables when it begins,
+/// not before.
 struct RelationalStep {
   std::string sql;
 };
 
 using Step = std::variant<RelationalStep, AskFilterStep, AskJoinStep, AskColumnStep>;
 
-/// What the planner predicts of a step; EXPLAIN prints it, EXPLAIN ANALYZE beside the actual figures.
+/// What the planner predicts of a step; EXPLAIN prints it, EXPLAIN ANALYZE beside the actual
+/// figures.
 struct StepEstimate {
-  std::string name;            ///< "filter reviews", "join customers x products"
-  double rows_in = 0;          ///< rows or pairs that reach the step
+  std::string name;    ///< "filter reviews", "join customers x products"
+  double rows_in = 0;  ///< rows or pairs that reach the step
   double asks = 0;
   double selectivity = 0;
   std::string selectivity_from;  ///< "hint", "default", "history", "sample"
@@ -119,13 +128,14 @@ struct StepEstimate {
   double requested_tokens = 0;
   double roofline_seconds = 0;
   double predicted_seconds = 0;
-  std::string anchor_reason;   ///< with the price of the other side
+  std::string anchor_reason;  ///< with the price of the other side
 };
 
-/// A statement with AI calls, ready to run: make the relations in order, run every `reduction_sql` (each deletes rows of
-/// a relation that the conditions without AI calls exclude), run the steps in order, then `final_sql` once. In final_sql
-/// and step SQL every AI call is a lookup keyed by text ids: quail_verdict(call, id..) BOOLEAN,
-/// quail_probability(call, id..) DOUBLE, quail_tokens(call, id..) INTEGER, quail_error(call, id..) VARCHAR.
+/// A statement with AI calls, ready to run: make the relations in order, run every `reduction_sql`
+/// (each deletes rows of a relation that the conditions without AI calls exclude), run the steps in
+/// order, then `final_sql` once. In final_sql and step SQL every AI call is a lookup keyed by text
+/// ids: quail_verdict(call, id..) BOOLEAN, quail_probability(call, id..) DOUBLE, quail_tokens(call,
+/// id..) INTEGER, quail_error(call, id..) VARCHAR.
 struct PhysicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
@@ -135,7 +145,8 @@ struct PhysicalPlan {
   std::string final_sql;
   std::vector<std::string> cleanup_sql;  ///< drops what the relations and steps made
   std::vector<std::string> notices;
-  /// Stop after this many surviving rows (LIMIT without ORDER BY over a plain filter or join); row order is free.
+  /// Stop after this many surviving rows (LIMIT without ORDER BY over a plain filter or join); row
+  /// order is free.
   std::optional<std::uint64_t> limit;
 };
 

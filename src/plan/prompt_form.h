@@ -8,15 +8,15 @@
 
 namespace quail::plan {
 
-/// The canonical form of a prompt (sql.md section 1): `{n}` of the pattern stands for arguments[n]; other braces are
-/// doubled or text.
+/// The canonical form of a prompt (sql.md section 1): `{n}` of the pattern stands for arguments[n];
+/// other braces are doubled or text.
 struct PromptForm {
   std::string pattern;
   std::vector<sql::Json> arguments;  ///< expressions
 };
 
-/// Reads PROMPT(..), a concatenation (||, CONCAT, a tuple, STRUCT), a constant or any other expression. Throws
-/// Error{kBind}: a slot without an expression, a template that is no constant.
+/// Reads PROMPT(..), a concatenation (||, CONCAT, a tuple, STRUCT), a constant or any other
+/// expression. Throws Error{kBind}: a slot without an expression, a template that is no constant.
 PromptForm ReadPrompt(sql::Json& expression, const SourceText& source);
 
 }  // namespace quail::plan

@@ -22,7 +22,8 @@ class SourceText {
   Error At(const sql::Json& node, ErrorCode code, const std::string& message) const {
     return {code, message, PlaceOf(node)};
   }
-  /// An error of the relational engine about the statement's translated query, moved into the user's text.
+  /// An error of the relational engine about the statement's translated query, moved into the
+  /// user's text.
   Error Moved(const Error& error) const;
 
   const sql::Statement& statement() const { return statement_; }

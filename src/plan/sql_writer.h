@@ -9,7 +9,8 @@
 
 namespace quail::plan {
 
-/// Trees to SQL and back, through the relational engine: the engine's own shape of nodes is never built by hand.
+/// Trees to SQL and back, through the relational engine: the engine's own shape of nodes is never
+/// built by hand.
 class SqlWriter {
  public:
   explicit SqlWriter(Catalog& catalog);
@@ -32,7 +33,7 @@ class SqlWriter {
 
  private:
   Catalog& catalog_;
-  sql::Json select_;   ///< SELECT 1
+  sql::Json select_;  ///< SELECT 1
   sql::Json star_;
   sql::Json truth_;
   sql::Json and_;

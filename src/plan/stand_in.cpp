@@ -67,7 +67,8 @@ std::optional<std::string> WithStandIns(std::string_view query, const Json& tree
   std::string out(query);
   for (const Json* call : calls) {
     const auto begin = sql::LocationOf(*call);
-    if (!begin || !sql::LowerCase(query.substr(std::min(*begin, query.size()), 3)).starts_with("ai_")) {
+    if (!begin ||
+        !sql::LowerCase(query.substr(std::min(*begin, query.size()), 3)).starts_with("ai_")) {
       return std::nullopt;
     }
     const std::size_t end = EndOfCall(query, *begin);

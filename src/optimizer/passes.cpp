@@ -1,0 +1,329 @@
+#include "optimizer/passes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fmt/format.h"
+#include "plan/filter_rank.h"
+
+namespace quail::optimizer {
+
+using plan::AskColumnStep;
+using plan::AskFilterStep;
+using plan::AskJoinStep;
+using plan::Call;
+using plan::CallId;
+using plan::Predicate;
+using plan::RelationalStep;
+using plan::RelationId;
+using plan::StepEstimate;
+
+namespace {
+
+/// Not inlined: g++ 12 takes the variant's other members for uninitialised ones where it knows
+/// which one is set.
+[[gnu::noinline]] void AddStep(PlanDraft& draft, plan::Step step, StepEstimate estimate) {
+  draft.plan.steps.push_back(std::move(step));
+  draft.plan.estimates.push_back(std::move(estimate));
+}
+
+/// Plain predicates about one relation are filters, about two joins; the rest is guarded.
+void SortConjuncts(PlanDraft& draft) {
+  const auto& conjuncts = draft.logical.ai_conjuncts;
+  for (std::size_t i = 0; i < conjuncts.size(); ++i) {
+    const Call& call = draft.CallOf(i);
+    const std::size_t relations = conjuncts[i].relations.size();
+    if (!conjuncts[i].is_call || relations < 1 || relations > 2 || call.arguments.empty()) {
+      draft.guarded.push_back(i);
+    } else if (relations == 1) {
+      const RelationId relation = conjuncts[i].relations[0];
+      auto found = std::find_if(draft.filters.begin(), draft.filters.end(),
+                                [&](const auto& group) { return group.relation == relation; });
+      if (found == draft.filters.end()) {
+        found = draft.filters.insert(found, PlanDraft::Filters{relation, {}});
+      }
+      found->conjuncts.push_back(i);
+    } else {
+      draft.joins.push_back({conjuncts[i].relations[0], conjuncts[i].relations[1], {i}});
+    }
+  }
+}
+
+/// The first filter pays the document, the others their question alone (planner.md section 4).
+void OrderFilters(PlanDraft& draft) {
+  for (auto& group : draft.filters) {
+    std::vector<plan::RankedFilter> ranked;
+    for (const std::size_t conjunct : group.conjuncts) {
+      const Call& call = draft.CallOf(conjunct);
+      const TextSide side = draft.SideOf(call, group.relation);
+      const PromptTokens prompt = draft.cost.PromptOf(call);
+      const double count = std::max(1.0, side.count);
+      const double document = draft.cost.Seconds(draft.cost.Document(side, prompt)) / count;
+      const double ask = draft.cost.Seconds(draft.cost.FilterAsk(side, prompt)) / count;
+      ranked.push_back({document + ask, ask, draft.PassRate(conjunct)});
+    }
+    std::vector<std::size_t> ordered;
+    for (const std::size_t i : plan::RankFilters(ranked)) ordered.push_back(group.conjuncts[i]);
+    group.conjuncts = std::move(ordered);
+  }
+}
+
+void ChooseAnchors(PlanDraft& draft) {
+  for (auto& join : draft.joins) {
+    const auto& anchor = draft.AnchorOf(draft.CallOf(join.conjuncts[0]));
+    if (join.anchor != anchor.relation) std::swap(join.anchor, join.partner);
+  }
+}
+
+/// Predicates about the same pairs with one anchor are stages of one step, the more selective
+/// first.
+void MergeStages(PlanDraft& draft) {
+  std::vector<PlanDraft::Join> merged;
+  for (auto& join : draft.joins) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const auto& other) {
+      return other.anchor == join.anchor && other.partner == join.partner;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(join));
+    } else {
+      same->conjuncts.push_back(join.conjuncts[0]);
+    }
+  }
+  for (auto& join : merged) {
+    std::stable_sort(
+        join.conjuncts.begin(), join.conjuncts.end(),
+        [&](std::size_t a, std::size_t b) { return draft.PassRate(a) < draft.PassRate(b); });
+  }
+  draft.joins = std::move(merged);
+}
+
+/// The seam of the join order search: as written.
+void OrderJoins(PlanDraft&) {}
+
+double Alive(PlanDraft& draft, RelationId relation) {
+  return draft.survivors.try_emplace(relation.value(), 1.0).first->second;
+}
+
+TextSide AliveSide(PlanDraft& draft, const Call& call, RelationId relation) {
+  TextSide side = draft.SideOf(call, relation);
+  side.count *= Alive(draft, relation);
+  return side;
+}
+
+void Price(PlanDraft& draft, const spec::Workload& work, StepEstimate& estimate) {
+  estimate.fresh_tokens = work.tokens;
+  estimate.roofline_seconds = draft.cost.StepSeconds(work);
+  estimate.predicted_seconds = draft.cost.PredictedStepSeconds(work, estimate.asks);
+}
+
+void PlaceFilters(PlanDraft& draft) {
+  for (const auto& group : draft.filters) {
+    AskFilterStep step{group.relation, {}, std::nullopt};
+    StepEstimate estimate;
+    const double rows = draft.RowsOf(group.relation);
+    estimate.name = fmt::format("filter {}", draft.logical.relations[group.relation.value()].alias);
+    estimate.rows_in = rows;
+    spec::Workload work;
+    double reached = 1;
+    for (const std::size_t conjunct : group.conjuncts) {
+      const Call& call = draft.CallOf(conjunct);
+      const PromptTokens prompt = draft.cost.PromptOf(call);
+      TextSide side = draft.SideOf(call, group.relation);
+      if (step.predicates.empty()) work += draft.cost.Document(side, prompt);
+      side.count *= reached;
+      work += draft.cost.FilterAsk(side, prompt);
+      estimate.asks += side.count;
+      estimate.requested_tokens += side.count * (prompt.preamble + side.mean + prompt.question);
+      reached *= draft.PassRate(conjunct);
+      step.predicates.push_back({call.id, draft.logical.ai_conjuncts[conjunct].negated});
+      draft.query.Decide(conjunct);
+    }
+    estimate.selectivity = reached;
+    estimate.selectivity_from = draft.PassRateSource(group.conjuncts[0]);
+    Price(draft, work, estimate);
+    draft.survivors[group.relation.value()] = reached;
+    AddStep(draft, std::move(step), std::move(estimate));
+  }
+}
+
+/// The anchor's id columns, then the partner's, each once, by first use in the stages' arguments.
+std::vector<std::string> PairColumns(const PlanDraft& draft, const PlanDraft::Join& join) {
+  std::vector<std::string> columns;
+  for (const RelationId side : {join.anchor, join.partner}) {
+    for (const std::size_t conjunct : join.conjuncts) {
+      for (const plan::Argument& argument : draft.CallOf(conjunct).arguments) {
+        if (argument.relation != side) continue;
+        const std::string column = draft.query.ColumnOf(argument);
+        if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
+          columns.push_back(column);
+        }
+      }
+    }
+  }
+  return columns;
+}
+
+StepEstimate EstimateJoin(PlanDraft& draft, const PlanDraft::Join& join) {
+  const auto alias = [&](RelationId id) { return draft.logical.relations[id.value()].alias; };
+  StepEstimate estimate;
+  estimate.name = fmt::format("join {} x {}", alias(join.anchor), alias(join.partner));
+  const double alive = Alive(draft, join.anchor) * Alive(draft, join.partner);
+  spec::Workload work;
+  double reached = 1;
+  for (const std::size_t conjunct : join.conjuncts) {
+    const Call& call = draft.CallOf(conjunct);
+    const PromptTokens prompt = draft.cost.PromptOf(call);
+    const double pairs = draft.PairsOf(call, join.anchor, join.partner) * alive * reached;
+    const TextSide anchor = AliveSide(draft, call, join.anchor);
+    const TextSide partner = AliveSide(draft, call, join.partner);
+    if (estimate.asks == 0) estimate.rows_in = pairs;
+    work += draft.cost.Join(anchor, partner, pairs, prompt);
+    if (reached < 1) work += draft.cost.Document(anchor, prompt) * -1;  // later stages read its KV
+    estimate.asks += pairs;
+    estimate.requested_tokens +=
+        pairs * (prompt.preamble + anchor.mean + prompt.frame + partner.mean + prompt.cue);
+    reached *= draft.PassRate(conjunct);
+  }
+  estimate.selectivity = reached;
+  estimate.selectivity_from = draft.PassRateSource(join.conjuncts[0]);
+  estimate.anchor_reason = draft.AnchorOf(draft.CallOf(join.conjuncts[0])).reason;
+  Price(draft, work, estimate);
+  return estimate;
+}
+
+/// Whether a step after join `index` reads the rows of a relation.
+bool ReadLater(const PlanDraft& draft, std::size_t index, RelationId relation) {
+  for (std::size_t i = index + 1; i < draft.joins.size(); ++i) {
+    if (draft.joins[i].anchor == relation || draft.joins[i].partner == relation) return true;
+  }
+  for (const std::size_t conjunct : draft.guarded) {
+    const auto& relations = draft.logical.ai_conjuncts[conjunct].relations;
+    if (std::find(relations.begin(), relations.end(), relation) != relations.end()) return true;
+  }
+  return false;
+}
+
+void PlaceBarrier(PlanDraft& draft, RelationId relation, RelationId other) {
+  StepEstimate estimate;
+  estimate.name = fmt::format("keep matched {}", draft.logical.relations[relation.value()].alias);
+  AddStep(draft, RelationalStep{draft.query.DeleteUnmatched(relation, other)}, std::move(estimate));
+}
+
+void PlaceJoins(PlanDraft& draft) {
+  for (std::size_t i = 0; i < draft.joins.size(); ++i) {
+    const auto& join = draft.joins[i];
+    AskJoinStep step{join.anchor, join.partner, {}, ""};
+    for (const std::size_t conjunct : join.conjuncts) {
+      step.stages.push_back(
+          {draft.CallOf(conjunct).id, draft.logical.ai_conjuncts[conjunct].negated});
+    }
+    if (draft.query.Linked(join.anchor, join.partner)) {
+      std::vector<RelationId> both = {join.anchor, join.partner};
+      std::sort(both.begin(), both.end());
+      step.pairs_sql = draft.query.Rows(PairColumns(draft, join), both, "");
+    }
+    AddStep(draft, std::move(step), EstimateJoin(draft, join));
+    for (const std::size_t conjunct : join.conjuncts) draft.query.Decide(conjunct);
+    for (const auto& [side, other] :
+         {std::pair(join.anchor, join.partner), std::pair(join.partner, join.anchor)}) {
+      if (ReadLater(draft, i, side)) PlaceBarrier(draft, side, other);
+    }
+  }
+}
+
+void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
+  const Call& call = draft.logical.calls[id.value()];
+  AskColumnStep step{id, std::move(domain_sql), std::nullopt};
+  StepEstimate estimate;
+  estimate.name = fmt::format("column {}", call.function);
+  std::vector<RelationId> relations;
+  for (const plan::Argument& argument : call.arguments) {
+    if (!argument.id_column.empty()) relations.push_back(argument.relation);
+  }
+  std::sort(relations.begin(), relations.end());
+  relations.erase(std::unique(relations.begin(), relations.end()), relations.end());
+  spec::Workload work;
+  const PromptTokens prompt = draft.cost.PromptOf(call);
+  if (relations.size() == 2) {
+    const auto& anchor = draft.AnchorOf(call);
+    step.anchor = anchor.relation;
+    estimate.anchor_reason = anchor.reason;
+    estimate.asks = draft.PairsOf(call, relations[0], relations[1]);
+    const RelationId partner = relations[anchor.relation == relations[0] ? 1 : 0];
+    work = draft.cost.Join(draft.SideOf(call, anchor.relation), draft.SideOf(call, partner),
+                           estimate.asks, prompt);
+  } else if (relations.size() == 1) {
+    const TextSide side = AliveSide(draft, call, relations[0]);
+    estimate.asks = side.count;
+    estimate.requested_tokens = side.count * (prompt.preamble + side.mean + prompt.question);
+    work = draft.cost.Document(side, prompt) + draft.cost.FilterAsk(side, prompt);
+  } else {
+    estimate.asks = 1;
+    work.tokens = prompt.question;
+  }
+  estimate.rows_in = estimate.asks;
+  if (call.kind == plan::CallKind::kCountTokens) work = {};
+  Price(draft, work, estimate);
+  AddStep(draft, std::move(step), std::move(estimate));
+}
+
+/// Conditions under OR, NOT and CASE: each call where its guard leaves the condition open.
+void PlaceGuarded(PlanDraft& draft) {
+  for (const std::size_t conjunct : draft.guarded) {
+    const auto& term = draft.logical.ai_conjuncts[conjunct];
+    for (const plan::GuardedCall& guarded : term.calls) {
+      const Call& call = draft.logical.calls[guarded.call.value()];
+      std::vector<std::string> columns;
+      for (const plan::Argument& argument : call.arguments) {
+        columns.push_back(draft.query.ColumnOf(argument));
+      }
+      if (columns.empty()) columns.emplace_back("1");
+      PlaceColumn(draft, guarded.call, draft.query.Rows(columns, term.relations, guarded.guard));
+    }
+    draft.query.Decide(conjunct);
+  }
+}
+
+void PlaceComputed(PlanDraft& draft) {
+  for (const plan::ComputedCall& computed : draft.logical.computed) {
+    PlaceColumn(draft, computed.call, computed.domain_sql);
+  }
+}
+
+/// A filter whose relation is the anchor of a later join keeps its documents' KV for it.
+void LinkFeeds(PlanDraft& draft) {
+  auto& steps = draft.plan.steps;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto* filter = std::get_if<AskFilterStep>(&steps[i]);
+    if (filter == nullptr) continue;
+    for (std::size_t later = i + 1; later < steps.size() && !filter->feeds; ++later) {
+      const auto* join = std::get_if<AskJoinStep>(&steps[later]);
+      if (join != nullptr && join->anchor == filter->relation) filter->feeds = later;
+    }
+  }
+}
+
+/// Early stop is right only where one step decides all rows.
+void KeepLimit(PlanDraft& draft) {
+  if (draft.plan.steps.size() == 1 && draft.guarded.empty()) draft.plan.limit = draft.logical.limit;
+}
+
+constexpr std::array kPasses = {
+    Pass{"sort_conjuncts", SortConjuncts},
+    Pass{"order_filters", OrderFilters},    // before they are placed: ranks need statistics only
+    Pass{"choose_anchors", ChooseAnchors},  // from token counts alone, so before any selectivity
+    Pass{"merge_stages", MergeStages},      // needs anchors
+    Pass{"order_joins", OrderJoins},
+    Pass{"place_filters", PlaceFilters},  // filters before joins: an ask a row, not an ask a pair
+    Pass{"place_joins", PlaceJoins},
+    Pass{"place_guarded", PlaceGuarded},    // after the plain predicates, which cost least a row
+    Pass{"place_computed", PlaceComputed},  // on rows that pass all conditions
+    Pass{"link_feeds", LinkFeeds},
+    Pass{"keep_limit", KeepLimit},
+};
+
+}  // namespace
+
+std::span<const Pass> Passes() { return kPasses; }
+
+}  // namespace quail::optimizer

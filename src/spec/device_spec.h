@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "spec/model_spec.h"
+
+namespace quail::spec {
+
+/// Measured rates relative to the peaks, and what an ask costs beside its tokens.
+struct MeasuredRates {
+  double gemm_fraction = 1;
+  double attention_fraction = 1;
+  double ask_seconds = 0;
+  std::string source;
+};
+
+/// Peaks of a device; dense rates, FLOP/s. A rate of 0 means the device has no such units.
+struct DeviceSpec {
+  std::string name;
+  double memory_bytes = 0;
+  double bandwidth = 0;  ///< bytes/s
+  double f32_rate = 0;
+  double bf16_rate = 0;  ///< also f16
+  double fp8_rate = 0;
+  double int8_rate = 0;
+  std::string source;
+  std::optional<MeasuredRates> measured;
+
+  /// The rate of a linear layer whose weights are stored so: of the narrowest units that can do it.
+  double GemmRate(WeightType type) const;
+  /// Attention runs in bf16, on devices without such units in f32.
+  double AttentionRate() const { return bf16_rate > 0 ? bf16_rate : f32_rate; }
+};
+
+/// Known devices, each number with its source.
+std::span<const DeviceSpec> KnownDevices();
+/// The row whose name is part of `name`, as a driver reports it ("NVIDIA H100 80GB HBM3"); nullptr
+/// if none.
+const DeviceSpec* FindDevice(std::string_view name);
+
+/// Where `quail calibrate` keeps this computer's row: $XDG_CACHE_HOME/quail/device.json, else under
+/// ~/.cache.
+std::filesystem::path CalibrationPath();
+/// nullopt when the file is missing. Throws Error{kCorrupt} when it is no calibration.
+std::optional<DeviceSpec> ReadCalibration(const std::filesystem::path& path);
+/// Replaces the file as a whole. Throws Error{kIo}.
+void WriteCalibration(const std::filesystem::path& path, const DeviceSpec& device);
+/// A computer's row before it was calibrated: an order of magnitude, for plans only.
+DeviceSpec UncalibratedCpu(unsigned threads);
+
+}  // namespace quail::spec
