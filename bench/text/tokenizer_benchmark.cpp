@@ -1,8 +1,9 @@
 // Tokenizer throughput on one core, in MB/s of text.
 //
 // usage: tokenizer_benchmark TOKENIZER.json TEXTS
-//   TEXTS: a file of texts, a NUL byte after each. `cold` makes a tokenizer with empty caches for each run, `warm` encodes again with the same
-//   one, `create` is the time to read the file. Best of several runs, by the thread's CPU time.
+//   TEXTS: a file of texts, a NUL byte after each. `cold` makes a tokenizer with empty caches for
+//   each run, `warm` encodes again with the same one, `create` is the time to read the file. Best
+//   of several runs, by the thread's CPU time.
 
 #include <time.h>
 

@@ -9,9 +9,9 @@
 
 namespace quail::text {
 
-/// Append-only storage for runs of trivially copyable values; a run never moves. Blocks double from 4 KiB to 256 KiB,
-/// so a little-used arena stays small; a run of more than a quarter of a block gets a block of its own.
-/// Not thread-safe.
+/// Append-only storage for runs of trivially copyable values; a run never moves. Blocks double from
+/// 4 KiB to 256 KiB, so a little-used arena stays small; a run of more than a quarter of a block
+/// gets a block of its own. Not thread-safe.
 template <typename T>
 class Arena {
  public:

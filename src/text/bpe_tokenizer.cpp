@@ -1,13 +1,13 @@
 #include "text/bpe_tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <limits>
 #include <span>
 #include <unordered_map>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "quail/error.h"
@@ -58,8 +58,8 @@ void CheckSizes(const BpeVocabulary& vocabulary) {
 /// `id` as an index; throws where the vocabulary has no such token.
 std::size_t CheckedIndex(const BpeVocabulary& vocabulary, TokenId id, std::string_view role) {
   if (id.value() < 0 || static_cast<std::size_t>(id.value()) >= vocabulary.tokens.size()) {
-    Contradiction(fmt::format("{} {} is outside its {} tokens", role, id.value(),
-                              vocabulary.tokens.size()));
+    Contradiction(
+        fmt::format("{} {} is outside its {} tokens", role, id.value(), vocabulary.tokens.size()));
   }
   return static_cast<std::size_t>(id.value());
 }
@@ -74,7 +74,8 @@ TokenMap TextTokens(const BpeVocabulary& vocabulary) {
     const TokenId id(static_cast<std::int32_t>(i));
     const auto [held, inserted] = map.emplace(token, id);
     if (!inserted) {
-      Contradiction(fmt::format("tokens {} and {} are both {}", held->second.value(), i, Quoted(token)));
+      Contradiction(
+          fmt::format("tokens {} and {} are both {}", held->second.value(), i, Quoted(token)));
     }
   }
   return map;
@@ -125,9 +126,9 @@ std::array<TokenId, 256> ByteTokens(const BpeVocabulary& vocabulary, const Token
 
 base::Hash128 HashOf(const BpeVocabulary& vocabulary) {
   std::string content(kRulesVersion);
-  content += fmt::format("\n{} {} {} {}\n", static_cast<int>(vocabulary.scheme), vocabulary.nfc,
-                         vocabulary.ignore_merges,
-                         vocabulary.unknown ? vocabulary.unknown->value() : -1);
+  content +=
+      fmt::format("\n{} {} {} {}\n", static_cast<int>(vocabulary.scheme), vocabulary.nfc,
+                  vocabulary.ignore_merges, vocabulary.unknown ? vocabulary.unknown->value() : -1);
   for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
     const auto size = static_cast<std::uint32_t>(vocabulary.tokens[i].size());
     content.append(reinterpret_cast<const char*>(&size), sizeof(size));
@@ -149,6 +150,38 @@ struct Workspace {
   MergeScratch merge;
   std::vector<TokenId> word;
   std::array<TokenId, kBuffered + WordCache::kMaxShortIds> buffer;
+};
+
+/// Collects ids in a small buffer, and passes them on when it is full or at Flush.
+class IdSink {
+ public:
+  IdSink(Workspace& workspace, std::vector<TokenId>& ids)
+      : buffer_(workspace.buffer.data()), ids_(ids) {}
+  IdSink(const IdSink&) = delete;
+  IdSink& operator=(const IdSink&) = delete;
+
+  void AppendShort(const WordCache::ShortEntry& entry) {
+    // Copying all is cheaper than a loop; the buffer has room for the surplus.
+    for (std::size_t i = 0; i < WordCache::kMaxShortIds; ++i) buffer_[size_ + i] = entry.ids[i];
+    size_ += entry.count;
+    if (size_ >= Workspace::kBuffered) [[unlikely]]
+      Flush();
+  }
+
+  void Append(std::span<const TokenId> word_ids) {
+    Flush();
+    ids_.insert(ids_.end(), word_ids.begin(), word_ids.end());
+  }
+
+  void Flush() {
+    ids_.insert(ids_.end(), buffer_, buffer_ + size_);
+    size_ = 0;
+  }
+
+ private:
+  TokenId* const buffer_;
+  std::size_t size_ = 0;
+  std::vector<TokenId>& ids_;
 };
 
 /// Idle workspaces. Lock-free; a thread comes back to the one it used last.
@@ -205,13 +238,14 @@ struct BpeTokenizer::Tables {
 
   template <SplitScheme scheme>
   void EncodeWords(std::string_view text, Workspace& workspace, std::vector<TokenId>& ids) const;
-  void EncodeWord(std::string_view word, Workspace& workspace) const;
+  std::span<const TokenId> EncodeUncached(std::string_view word, Workspace& workspace) const;
 };
 
 std::shared_ptr<const BpeTokenizer> BpeTokenizer::Create(BpeVocabulary vocabulary) {
   CheckSizes(vocabulary);
   if (vocabulary.unknown) {
-    vocabulary.is_control[CheckedIndex(vocabulary, *vocabulary.unknown, "the unknown token")] = true;
+    vocabulary.is_control[CheckedIndex(vocabulary, *vocabulary.unknown, "the unknown token")] =
+        true;
   }
   auto tables = std::make_unique<Tables>();
   tables->vocabulary = std::move(vocabulary);
@@ -226,68 +260,52 @@ std::shared_ptr<const BpeTokenizer> BpeTokenizer::Create(BpeVocabulary vocabular
 BpeTokenizer::BpeTokenizer(std::unique_ptr<const Tables> tables) : tables_(std::move(tables)) {}
 BpeTokenizer::~BpeTokenizer() = default;
 
-/// Leaves the ids of `word` in workspace.word.
-void BpeTokenizer::Tables::EncodeWord(std::string_view word, Workspace& workspace) const {
+/// The ids of `word`, in workspace.word.
+std::span<const TokenId> BpeTokenizer::Tables::EncodeUncached(std::string_view word,
+                                                              Workspace& workspace) const {
   workspace.word.clear();
+  if (const auto cached = workspace.cache.FindLong(word); !cached.empty()) {
+    workspace.word.assign(cached.begin(), cached.end());
+    return workspace.word;
+  }
   if (vocabulary.ignore_merges) {
     if (const auto whole = text_tokens.find(word); whole != text_tokens.end()) {
       workspace.word.push_back(whole->second);
-      return;
+      return workspace.word;
     }
   }
   for (const char c : word) workspace.word.push_back(byte_tokens[static_cast<unsigned char>(c)]);
   merges.Apply(workspace.word, workspace.merge);
+  if (!WordCache::FitsShort(word.size(), workspace.word.size())) {
+    workspace.cache.AddLong(word, workspace.word);
+  }
+  return workspace.word;
 }
 
 template <SplitScheme scheme>
 void BpeTokenizer::Tables::EncodeWords(std::string_view text, Workspace& workspace,
                                        std::vector<TokenId>& ids) const {
-  const char* p = text.data();
-  const char* const end = p + text.size();
+  const char* const end = text.data() + text.size();
   const splitter::Splitter<scheme> splitter(end);
-  TokenId* const buffer = workspace.buffer.data();
-  std::size_t buffered = 0;
-  const auto flush = [&] {
-    ids.insert(ids.end(), buffer, buffer + buffered);
-    buffered = 0;
-  };
-  const auto append = [&](std::span<const TokenId> word_ids) {
-    flush();
-    ids.insert(ids.end(), word_ids.begin(), word_ids.end());
-  };
-  while (p < end) {
+  IdSink sink(workspace, ids);
+  for (const char* p = text.data(); p < end;) {
     const char* const word_end = splitter.WordEnd(p);
     const std::string_view word(p, static_cast<std::size_t>(word_end - p));
-    const bool is_short = word.size() <= WordCache::kMaxShortBytes;
-    WordCache::ShortKey key;
-    WordCache::ShortEntry* place = nullptr;
-    if (is_short) [[likely]] {
-      key = WordCache::MakeShortKey(p, word.size(), static_cast<std::size_t>(end - p));
-      place = &workspace.cache.ShortPlace(key);
+    if (word.size() <= WordCache::kMaxShortBytes) [[likely]] {
+      const auto key = WordCache::MakeShortKey(p, word.size(), static_cast<std::size_t>(end - p));
+      WordCache::ShortEntry& place = workspace.cache.ShortPlace(key);
+      if (place.key == key) [[likely]] {
+        sink.AppendShort(place);
+      } else {
+        sink.Append(EncodeUncached(word, workspace));
+        place.Fill(key, workspace.word);
+      }
+    } else {
+      sink.Append(EncodeUncached(word, workspace));
     }
     p = word_end;
-    if (is_short && place->key == key) [[likely]] {
-      // Copying all is cheaper than a loop; the buffer has room for the surplus.
-      for (std::size_t i = 0; i < WordCache::kMaxShortIds; ++i) buffer[buffered + i] = place->ids[i];
-      buffered += place->count;
-      if (buffered >= Workspace::kBuffered) flush();
-      continue;
-    }
-    if (const auto cached = workspace.cache.FindLong(word); !cached.empty()) {
-      append(cached);
-      continue;
-    }
-    EncodeWord(word, workspace);
-    append(workspace.word);
-    if (is_short && workspace.word.size() <= WordCache::kMaxShortIds) {
-      place->key = key;
-      place->count = static_cast<std::uint32_t>(workspace.word.size());
-      std::copy(workspace.word.begin(), workspace.word.end(), place->ids.begin());
-    } else {
-      workspace.cache.AddLong(word, workspace.word);
-    }
   }
-  flush();
+  sink.Flush();
 }
 
 std::optional<std::size_t> BpeTokenizer::Encode(std::string_view text, std::vector<TokenId>& ids,

@@ -18,16 +18,17 @@ using base::TokenId;
 
 /// How a model's tokenizer cuts text into words before the merges.
 enum class SplitScheme {
-  kGpt2,     ///< GPT-2's pattern
-  kSmolLm,   ///< single digits first, then GPT-2's pattern
-  kLlama3,   ///< groups of up to three digits, case-insensitive contractions
-  kQwen2,    ///< as Llama 3, single digits (Qwen2, Qwen3)
+  kGpt2,    ///< GPT-2's pattern
+  kSmolLm,  ///< single digits first, then GPT-2's pattern
+  kLlama3,  ///< groups of up to three digits, case-insensitive contractions
+  kQwen2,   ///< as Llama 3, single digits (Qwen2, Qwen3)
 };
 
 /// A byte-level BPE vocabulary, whatever file it came from.
 struct BpeVocabulary {
-  std::vector<std::string> tokens;  ///< index = token id; raw bytes, not the printable GPT-2 alphabet
-  std::vector<bool> is_control;     ///< index = token id; control tokens never come out of text
+  std::vector<std::string>
+      tokens;                    ///< index = token id; raw bytes, not the printable GPT-2 alphabet
+  std::vector<bool> is_control;  ///< index = token id; control tokens never come out of text
   std::vector<std::pair<TokenId, TokenId>> merges;  ///< in rank order
   SplitScheme scheme = SplitScheme::kGpt2;
   bool nfc = false;            ///< normalise to NFC first
@@ -35,16 +36,18 @@ struct BpeVocabulary {
   std::optional<TokenId> unknown;  ///< stands for a byte that has no token
 };
 
-/// Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2). Immutable and thread-safe; equal, id for id, to the HF
-/// `tokenizers` library with its added tokens emptied: text never yields a control token.
+/// Byte-level BPE (Sennrich et al. 2016; bytes as in GPT-2). Immutable and thread-safe; equal, id
+/// for id, to the HF `tokenizers` library with its added tokens emptied: text never yields a
+/// control token.
 class BpeTokenizer {
  public:
   /// Throws Error{kModel} on a vocabulary that contradicts itself.
   static std::shared_ptr<const BpeTokenizer> Create(BpeVocabulary vocabulary);
   ~BpeTokenizer();
 
-  /// Appends the ids of `text`. When `text` is not UTF-8 (surrogates and overlong forms included) appends nothing and
-  /// returns the byte offset of the first bad byte. `unknown_bytes`, if given, is increased by the bytes without token.
+  /// Appends the ids of `text`. When `text` is not UTF-8 (surrogates and overlong forms included)
+  /// appends nothing and returns the byte offset of the first bad byte. `unknown_bytes`, if given,
+  /// is increased by the bytes without token.
   std::optional<std::size_t> Encode(std::string_view text, std::vector<TokenId>& ids,
                                     std::size_t* unknown_bytes = nullptr) const;
   /// The bytes of the tokens, concatenated; control tokens by their name.

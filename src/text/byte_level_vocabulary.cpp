@@ -1,8 +1,8 @@
 #include "text/byte_level_vocabulary.h"
 
-#include <array>
-
 #include <fmt/format.h>
+
+#include <array>
 
 #include "quail/error.h"
 #include "text/utf8.h"
@@ -17,8 +17,8 @@ constexpr bool IsItself(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-/// The byte of each code point below kAlphabetEnd, or -1. Bytes that are not printable in Latin-1 follow one another
-/// from U+0100 on (`bytes_to_unicode` of GPT-2).
+/// The byte of each code point below kAlphabetEnd, or -1. Bytes that are not printable in Latin-1
+/// follow one another from U+0100 on (`bytes_to_unicode` of GPT-2).
 constexpr std::array<int, kAlphabetEnd> kByteOfPoint = [] {
   std::array<int, kAlphabetEnd> bytes{};
   bytes.fill(-1);

@@ -1,9 +1,9 @@
 #include "text/gguf_vocabulary.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string>
-
-#include <fmt/format.h>
 
 #include "quail/error.h"
 #include "text/byte_level_vocabulary.h"
@@ -11,8 +11,8 @@
 namespace quail::text {
 namespace {
 
-/// What a name of `tokenizer.ggml.pre` stands for: the pipeline of the model's own tokenizer.json, which the GGUF file
-/// does not carry.
+/// What a name of `tokenizer.ggml.pre` stands for: the pipeline of the model's own tokenizer.json,
+/// which the GGUF file does not carry.
 struct PreTokenizer {
   std::string_view name;
   SplitScheme scheme;
@@ -47,7 +47,8 @@ const PreTokenizer& FindPreTokenizer(std::string_view name) {
 
 void CheckFields(const GgufVocabularyFields& fields) {
   if (fields.model != "gpt2") {
-    Refuse(fmt::format("tokenizer.ggml.model is '{}'; known is gpt2 (byte-level BPE)", fields.model));
+    Refuse(
+        fmt::format("tokenizer.ggml.model is '{}'; known is gpt2 (byte-level BPE)", fields.model));
   }
   if (fields.tokens.size() != fields.token_types.size()) {
     Refuse(fmt::format("{} tokenizer.ggml.tokens, but {} tokenizer.ggml.token_type",

@@ -35,8 +35,8 @@ class MergeTable {
   /// `merges` in rank order; of equal pairs the last counts, as in HF `tokenizers`.
   explicit MergeTable(std::span<const Merge> merges);
 
-  /// Applies the merges to `word` until none fits, always the one of lowest rank, of several the leftmost (Sennrich et
-  /// al. 2016). Quadratic for short words, n log n for long ones.
+  /// Applies the merges to `word` until none fits, always the one of lowest rank, of several the
+  /// leftmost (Sennrich et al. 2016). Quadratic for short words, n log n for long ones.
   void Apply(std::vector<TokenId>& word, MergeScratch& scratch) const;
 
  private:

@@ -100,7 +100,8 @@ class Composer {
     has_starter_ = true;
   }
 
-  /// Sorts the marks canonically and joins to the starter those that compose with it and are not blocked.
+  /// Sorts the marks canonically and joins to the starter those that compose with it and are not
+  /// blocked.
   void ComposeMarks() {
     if (marks_.empty()) return;
     const auto by_class = [](const Mark& a, const Mark& b) {

@@ -1,11 +1,11 @@
 #include "text/prompt.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -41,7 +41,13 @@ bool IsAsciiSpaceOrColon(char c) {
 }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kQuotePairs{{
-    {"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"‘", "’"}, {"«", "»"}, {"„", "“"},
+    {"\"", "\""},
+    {"'", "'"},
+    {"`", "`"},
+    {"“", "”"},
+    {"‘", "’"},
+    {"«", "»"},
+    {"„", "“"},
 }};
 
 bool StripSpaceAndColon(std::string_view& before, std::string_view& after) {

@@ -13,26 +13,29 @@ struct AnswerWords {
   std::string no = "FALSE";
 };
 
-/// A prompt template in canonical form (sql.md section 1): literal parts and slots in order of appearance.
+/// A prompt template in canonical form (sql.md section 1): literal parts and slots in order of
+/// appearance.
 struct PromptTemplate {
   struct Part {
-    std::string literal;    ///< used when slot < 0; braces undoubled
-    int slot = -1;          ///< index of an argument
+    std::string literal;  ///< used when slot < 0; braces undoubled
+    int slot = -1;        ///< index of an argument
   };
   std::vector<Part> parts;
-  int slot_count = 0;       ///< arguments that slots use are [0, slot_count)
+  int slot_count = 0;  ///< arguments that slots use are [0, slot_count)
 
   /// Reads `{n}`, `{{`, `}}` of a canonical template; any other brace is text.
   static PromptTemplate Parse(std::string_view canonical);
 };
 
-/// A prompt as pieces that are tokenised one by one, their ids concatenated. A piece is constant text or an argument.
+/// A prompt as pieces that are tokenised one by one, their ids concatenated. A piece is constant
+/// text or an argument.
 struct PromptPiece {
-  std::string literal;      ///< used when argument < 0
-  int argument = -1;        ///< index of an argument of the call
+  std::string literal;  ///< used when argument < 0
+  int argument = -1;    ///< index of an argument of the call
 };
 
-/// A filter: `document` is shared by every question about the same arguments, `question` is the ask.
+/// A filter: `document` is shared by every question about the same arguments, `question` is the
+/// ask.
 struct FilterPrompt {
   std::vector<PromptPiece> document;
   std::vector<PromptPiece> question;
@@ -47,7 +50,8 @@ struct JoinPrompt {
 
 /// Layout `plain` of sql.md section 4. `prompt` with no slots has an empty document.
 FilterPrompt LayOutFilter(const PromptTemplate& prompt, const AnswerWords& words);
-/// `is_anchor[n]` says whether argument n belongs to the anchor's side. REQUIRES: both sides have an argument.
+/// `is_anchor[n]` says whether argument n belongs to the anchor's side. REQUIRES: both sides have
+/// an argument.
 JoinPrompt LayOutJoin(const PromptTemplate& prompt, const std::vector<bool>& is_anchor,
                       const AnswerWords& words);
 

@@ -1,5 +1,7 @@
 #include "text/text_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,8 +9,6 @@
 #include <limits>
 #include <mutex>
 #include <new>
-
-#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/hash128.h"
@@ -18,7 +18,8 @@
 namespace quail::text {
 namespace {
 
-/// Stand-ins for the pointer to a text's tokens; never dereferenced except kNoTokens, whose count is 0.
+/// Stand-ins for the pointer to a text's tokens; never dereferenced except kNoTokens, whose count
+/// is 0.
 constexpr std::array<TokenId, 3> kMarks{};
 constexpr const TokenId* kPending = nullptr;
 constexpr const TokenId* kNoTokens = &kMarks[0];
@@ -34,7 +35,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == 24);
 
-/// Records by id. Grows by blocks that double, so that a record never moves and reading needs no lock.
+/// Records by id. Grows by blocks that double, so that a record never moves and reading needs no
+/// lock.
 class RecordTable {
  public:
   ~RecordTable() {
@@ -63,7 +65,8 @@ class RecordTable {
 
   Record* Address(std::uint32_t id, bool allocate) {
     const std::uint64_t shifted = std::uint64_t{id} + kFirstBlock;
-    const auto block = static_cast<std::size_t>(std::bit_width(shifted) - std::bit_width(kFirstBlock));
+    const auto block =
+        static_cast<std::size_t>(std::bit_width(shifted) - std::bit_width(kFirstBlock));
     const std::uint64_t block_size = kFirstBlock << block;
     Record* records = blocks_[block].load(std::memory_order_acquire);
     if (records == nullptr) {
@@ -88,8 +91,8 @@ class RecordTable {
   std::mutex grow_;
 };
 
-/// One part of the hash table. A slot is (32 bits of the hash, id + 1): 8 bytes, at most 3/4 of them in use; the bits
-/// also place the slot, so growing needs no text.
+/// One part of the hash table. A slot is (32 bits of the hash, id + 1): 8 bytes, at most 3/4 of
+/// them in use; the bits also place the slot, so growing needs no text.
 struct alignas(64) Shard {
   struct Slot {
     std::uint32_t tag = 0;
@@ -102,7 +105,8 @@ struct alignas(64) Shard {
   Arena<char> texts;
   Arena<TokenId> tokens;
 
-  /// The slot of the first entry with `tag` for which `equal(id)`, or the free slot where it belongs.
+  /// The slot of the first entry with `tag` for which `equal(id)`, or the free slot where it
+  /// belongs.
   template <typename Equal>
   Slot& Find(std::uint32_t tag, const Equal& equal) {
     const std::size_t mask = slots.size() - 1;
@@ -126,7 +130,8 @@ struct alignas(64) Shard {
 constexpr std::size_t kShards = 64;
 constexpr std::uint64_t kTokenListSeed = 1;
 
-/// Texts of one parallel task, so that the cost of handing out tasks stays small beside that of short texts.
+/// Texts of one parallel task, so that the cost of handing out tasks stays small beside that of
+/// short texts.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 16;
 constexpr std::size_t kBatchTexts = 512;
 
@@ -262,8 +267,8 @@ void TextStore::State::TokenizeBatch(std::span<const TextId> ids, const BpeToken
     try {
       buffer.clear();
       const auto bad = tokenizer.Encode({record.text, record.text_size}, buffer, &unknown);
-      record.token_count = bad ? static_cast<std::uint32_t>(*bad)
-                               : static_cast<std::uint32_t>(buffer.size());
+      record.token_count =
+          bad ? static_cast<std::uint32_t>(*bad) : static_cast<std::uint32_t>(buffer.size());
       if (bad) {
         outcome = kInvalid;
       } else if (!buffer.empty()) {

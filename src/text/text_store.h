@@ -15,14 +15,15 @@ namespace quail::text {
 using base::TextId;
 
 enum class TextStatus : std::uint8_t {
-  kPending,      ///< not tokenised
+  kPending,  ///< not tokenised
   kReady,
   kInvalidUtf8,  ///< no tokens; `bad_offset` says where
 };
 
-/// The distinct texts of a session, each interned once and tokenised at most once. Equal bytes have equal ids; a token
-/// list (a value of a TOKENS column) is a text of its own, keyed by its ids. Texts live as long as the store.
-/// Thread-safe: Intern from any threads (DuckDB's workers call it), Tokenize from one at a time.
+/// The distinct texts of a session, each interned once and tokenised at most once. Equal bytes have
+/// equal ids; a token list (a value of a TOKENS column) is a text of its own, keyed by its ids.
+/// Texts live as long as the store. Thread-safe: Intern from any threads (DuckDB's workers call
+/// it), Tokenize from one at a time.
 class TextStore {
  public:
   TextStore();
@@ -40,7 +41,8 @@ class TextStore {
   TextStatus status(TextId id) const;
   std::size_t bad_offset(TextId id) const;
 
-  /// Tokenises every pending id of `ids` in parallel. Stops early when `cancel` is set: the rest stays pending.
+  /// Tokenises every pending id of `ids` in parallel. Stops early when `cancel` is set: the rest
+  /// stays pending.
   void Tokenize(std::span<const TextId> ids, const BpeTokenizer& tokenizer, base::ThreadPool& pool,
                 const base::CancelFlag* cancel = nullptr);
   /// REQUIRES: status(id) == kReady. Valid as long as the store.

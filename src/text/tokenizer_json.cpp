@@ -1,14 +1,14 @@
 #include "text/tokenizer_json.h"
 
+#include <fmt/format.h>
+#include <simdjson.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <simdjson.h>
 
 #include "base/mapped_file.h"
 #include "quail/error.h"
@@ -21,7 +21,8 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-/// Ids that no token has, at most, beside those named: vocabularies have small gaps, hostile files large ones.
+/// Ids that no token has, at most, beside those named: vocabularies have small gaps, hostile files
+/// large ones.
 constexpr std::uint64_t kMaxGaps = 65536;
 
 struct KnownPattern {
@@ -137,9 +138,10 @@ SplitScheme ReadPreTokenizer(object root) {
     if (const auto scheme = SchemeOf(Steps(*value, "pretokenizers"))) return *scheme;
     found = Shown(*value);
   }
-  Refuse(fmt::format("pre_tokenizer is {}; known are those of GPT-2 (ByteLevel), SmolLM (Digits, "
-                     "ByteLevel), Llama 3 and Qwen2 (Split by their pattern, ByteLevel)",
-                     found));
+  Refuse(
+      fmt::format("pre_tokenizer is {}; known are those of GPT-2 (ByteLevel), SmolLM (Digits, "
+                  "ByteLevel), Llama 3 and Qwen2 (Split by their pattern, ByteLevel)",
+                  found));
 }
 
 /// A string option that must be absent or empty.
@@ -190,7 +192,8 @@ std::vector<NamedToken> ReadAddedTokens(object root) {
 }
 
 /// One more than the greatest id.
-std::size_t IdCount(const std::vector<NamedToken>& vocabulary, const std::vector<NamedToken>& added) {
+std::size_t IdCount(const std::vector<NamedToken>& vocabulary,
+                    const std::vector<NamedToken>& added) {
   std::uint64_t greatest = 0;
   for (const NamedToken& token : vocabulary) greatest = std::max(greatest, token.id);
   for (const NamedToken& token : added) greatest = std::max(greatest, token.id);

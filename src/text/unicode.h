@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Properties of code points, as HF `tokenizers` 0.23.3 sees them; tools/generate_unicode_tables.py names the versions
-/// of Unicode and writes the tables at build time.
+/// Properties of code points, as HF `tokenizers` 0.23.3 sees them; tools/generate_unicode_tables.py
+/// names the versions of Unicode and writes the tables at build time.
 namespace quail::text::unicode {
 
 enum Property : std::uint8_t {

@@ -7,7 +7,8 @@
 namespace quail::text {
 namespace {
 
-/// Bytes of the well-formed sequence at `p`, whose lead is not ASCII; 0 where it is ill-formed (Unicode, table 3-7).
+/// Bytes of the well-formed sequence at `p`, whose lead is not ASCII; 0 where it is ill-formed
+/// (Unicode, table 3-7).
 unsigned SequenceLength(const unsigned char* p, std::size_t left) {
   const unsigned char lead = p[0];
   if (lead < 0xC2 || lead > 0xF4) return 0;

@@ -9,8 +9,9 @@
 namespace quail::text {
 
 struct Utf8Scan {
-  std::optional<std::size_t> bad_offset;  ///< of the first byte that is not part of a well-formed sequence
-  bool may_need_nfc = false;              ///< some code point is a kMark or kNfcMaybe
+  std::optional<std::size_t>
+      bad_offset;             ///< of the first byte that is not part of a well-formed sequence
+  bool may_need_nfc = false;  ///< some code point is a kMark or kNfcMaybe
 };
 
 /// Reads `text` once. Surrogates, overlong forms and values above U+10FFFF are ill-formed.
@@ -30,9 +31,9 @@ inline CodePoint DecodeUtf8(const char* p) {
   if (lead < 0xF0) {
     return {((lead & 0x0F) << 12) | ((byte(1) & 0x3F) << 6) | (byte(2) & 0x3F), 3};
   }
-  return {((lead & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) |
-              (byte(3) & 0x3F),
-          4};
+  return {
+      ((lead & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F),
+      4};
 }
 
 /// REQUIRES: point is a Unicode scalar value.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -14,8 +15,8 @@ namespace quail::text {
 
 using base::TokenId;
 
-/// The ids of words seen before. Direct-mapped: a word overwrites another of the same place, so memory is bounded
-/// (1.5 MiB) and nothing is ever searched. Not thread-safe.
+/// The ids of words seen before. Direct-mapped: a word overwrites another of the same place, so
+/// memory is bounded (1.5 MiB) and nothing is ever searched. Not thread-safe.
 class WordCache {
  public:
   static constexpr std::size_t kMaxShortBytes = 15;
@@ -31,7 +32,19 @@ class WordCache {
     ShortKey key;  ///< length 0: free
     std::array<TokenId, kMaxShortIds> ids;
     std::uint32_t count = 0;
+
+    /// Does nothing where there are too many ids.
+    void Fill(const ShortKey& word, std::span<const TokenId> word_ids) {
+      if (word_ids.size() > kMaxShortIds) return;
+      key = word;
+      count = static_cast<std::uint32_t>(word_ids.size());
+      std::copy(word_ids.begin(), word_ids.end(), ids.begin());
+    }
   };
+
+  static bool FitsShort(std::size_t bytes, std::size_t ids) {
+    return bytes <= kMaxShortBytes && ids <= kMaxShortIds;
+  }
 
   /// `readable` bytes may be read from `word` on. REQUIRES: length <= kMaxShortBytes.
   static ShortKey MakeShortKey(const char* word, std::size_t length, std::size_t readable) {
@@ -54,8 +67,7 @@ class WordCache {
 
   /// Where `key` is if it is cached. The caller compares, and overwrites.
   ShortEntry& ShortPlace(const ShortKey& key) {
-    const std::uint64_t mixed =
-        (key.low ^ (key.high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
+    const std::uint64_t mixed = (key.low ^ (key.high * 0x9FB21C651E98DF25U)) * 0x9E3779B97F4A7C15U;
     return short_entries_[mixed >> (64 - kShortBits)];
   }
 
@@ -63,7 +75,8 @@ class WordCache {
   std::span<const TokenId> FindLong(std::string_view word) {
     if (word.size() > kMaxLongBytes) return {};
     const LongEntry& entry = long_entries_[LongPlace(word)];
-    if (entry.length != word.size() || std::memcmp(entry.bytes.data(), word.data(), word.size()) != 0) {
+    if (entry.length != word.size() ||
+        std::memcmp(entry.bytes.data(), word.data(), word.size()) != 0) {
       return {};
     }
     return {entry.ids.data(), entry.count};

@@ -7,12 +7,14 @@
 #include "text/unicode.h"
 #include "text/utf8.h"
 
-/// The split patterns of HF's pre-tokenizers as hand-written scanners. Each alternative of a pattern is tried in its
-/// order, so the words are those of the (leftmost, first alternative, greedy) regex. Text is well-formed UTF-8.
+/// The split patterns of HF's pre-tokenizers as hand-written scanners. Each alternative of a
+/// pattern is tried in its order, so the words are those of the (leftmost, first alternative,
+/// greedy) regex. Text is well-formed UTF-8.
 ///
 ///   GPT-2   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-///   SmolLM  each numeric character a piece of its own; the pieces between are split as GPT-2, unaware of each other
-///   Llama 3 (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
+///   SmolLM  each numeric character a piece of its own; the pieces between are split as GPT-2,
+///   unaware of each other Llama 3
+///   (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*
 ///           |\s*[\r\n]+|\s+(?!\S)|\s+
 ///   Qwen2   as Llama 3 with \p{N} in place of \p{N}{1,3}
 namespace quail::text::splitter {

@@ -1,4 +1,5 @@
-// Encode against invariants. The first byte chooses the scheme and whether to normalise; the rest is the text.
+// Encode against invariants. The first byte chooses the scheme and whether to normalise; the rest
+// is the text.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,9 +20,17 @@ using namespace quail::text;
 
 /// Pairs that meet in words, in white space, inside characters and across repeats.
 BpeVocabulary Vocabulary(SplitScheme scheme, bool nfc) {
-  BpeVocabulary vocabulary =
-      ByteVocabulary({{"a", "b"}, {"a", "a"}, {" ", " "}, {"ab", "a"}, {"\xCC", "\x81"}, {" ", "a"},
-                      {"  ", "  "}, {"aa", "aa"}, {"1", "2"}, {"\n", "\n"}, {"'", "s"}});
+  BpeVocabulary vocabulary = ByteVocabulary({{"a", "b"},
+                                             {"a", "a"},
+                                             {" ", " "},
+                                             {"ab", "a"},
+                                             {"\xCC", "\x81"},
+                                             {" ", "a"},
+                                             {"  ", "  "},
+                                             {"aa", "aa"},
+                                             {"1", "2"},
+                                             {"\n", "\n"},
+                                             {"'", "s"}});
   vocabulary.tokens.push_back("<|end|>");
   vocabulary.is_control.push_back(true);
   vocabulary.scheme = scheme;

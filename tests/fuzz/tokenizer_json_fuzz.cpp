@@ -1,4 +1,5 @@
-// A tokenizer.json from anywhere is refused with quail::Error or gives a tokenizer whose ids decode to the text.
+// A tokenizer.json from anywhere is refused with quail::Error or gives a tokenizer whose ids decode
+// to the text.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +26,8 @@ void EncodeWith(quail::text::BpeVocabulary vocabulary) {
   std::size_t unknown = 0;
   QUAIL_CHECK(!tokenizer->Encode(kText, ids, &unknown));
   for (const TokenId id : ids) {
-    QUAIL_CHECK(id.value() >= 0 && static_cast<std::size_t>(id.value()) < tokenizer->vocabulary_size());
+    QUAIL_CHECK(id.value() >= 0 &&
+                static_cast<std::size_t>(id.value()) < tokenizer->vocabulary_size());
   }
   if (unknown == 0 && !nfc) QUAIL_CHECK(tokenizer->Decode(ids) == kText);
 }

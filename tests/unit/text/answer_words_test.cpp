@@ -28,8 +28,8 @@ std::vector<std::string> Spellings(const BpeTokenizer& tokenizer, const std::vec
 using Strings = std::vector<std::string>;
 
 TEST(AnswerWords, CapitalsWhereTheVocabularyHasThem) {
-  const auto tokenizer =
-      WithWords({"TRUE", " TRUE", "FALSE", " FALSE", "True", " True", "False", " False", "Yes", "No"});
+  const auto tokenizer = WithWords(
+      {"TRUE", " TRUE", "FALSE", " FALSE", "True", " True", "False", " False", "Yes", "No"});
   const AnswerChoice choice = ChooseAnswerWords(*tokenizer);
   EXPECT_EQ(choice.words.yes, "TRUE");
   EXPECT_EQ(choice.words.no, "FALSE");

@@ -38,7 +38,8 @@ std::shared_ptr<const BpeTokenizer> TinyTokenizer(const SchemeCase& scheme) {
   return BpeTokenizer::Create(std::move(vocabulary));
 }
 
-/// A tokenizer that merges every run of the listed words into one token, to make words visible: none but bytes.
+/// A tokenizer that merges every run of the listed words into one token, to make words visible:
+/// none but bytes.
 std::shared_ptr<const BpeTokenizer> ByteTokenizer(
     std::initializer_list<std::pair<std::string_view, std::string_view>> merges = {}) {
   return BpeTokenizer::Create(ByteVocabulary(merges));
@@ -52,10 +53,13 @@ std::string Utf8(const std::vector<char32_t>& points) {
 
 /// Scalar values, often small, with all planes present.
 rc::Gen<std::string> AnyText() {
-  const auto point = rc::gen::map(
-      rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 0x80), rc::gen::inRange<std::uint32_t>(0, 0x3100),
-                     rc::gen::inRange<std::uint32_t>(0, 0x110000 - 0x800)),
-      [](std::uint32_t value) { return static_cast<char32_t>(value >= 0xD800 ? value + 0x800 : value); });
+  const auto point =
+      rc::gen::map(rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 0x80),
+                                  rc::gen::inRange<std::uint32_t>(0, 0x3100),
+                                  rc::gen::inRange<std::uint32_t>(0, 0x110000 - 0x800)),
+                   [](std::uint32_t value) {
+                     return static_cast<char32_t>(value >= 0xD800 ? value + 0x800 : value);
+                   });
   return rc::gen::map(rc::gen::container<std::vector<char32_t>>(point), Utf8);
 }
 
@@ -70,7 +74,8 @@ TEST(BpeTokenizer, Case40IdsEqualTheReferenceOnTheGoldenTexts) {
     const auto tokenizer = TinyTokenizer(scheme);
     for (const nlohmann::json& line : lines) {
       std::vector<std::int32_t> ids;
-      for (const TokenId id : Ids(*tokenizer, line["text"].get<std::string>())) ids.push_back(id.value());
+      for (const TokenId id : Ids(*tokenizer, line["text"].get<std::string>()))
+        ids.push_back(id.value());
       EXPECT_EQ(ids, line[scheme.name].get<std::vector<std::int32_t>>())
           << scheme.name << ": " << line["text"];
     }
@@ -89,7 +94,8 @@ TEST(BpeTokenizer, Case37TextYieldsNoControlToken) {
   }
 }
 
-/// Case 41 (missing or extra normalisation): one and two code points agree exactly where the model normalises.
+/// Case 41 (missing or extra normalisation): one and two code points agree exactly where the model
+/// normalises.
 TEST(BpeTokenizer, Case41NormalisesIffTheVocabularySaysSo) {
   const std::string composed = "caf\u00E9 \u1EAD";
   const std::string decomposed = "cafe\u0301 a\u0323\u0302";
@@ -102,15 +108,17 @@ TEST(BpeTokenizer, Case41NormalisesIffTheVocabularySaysSo) {
 /// Case 44 (invalid UTF-8, embedded NUL, lone surrogates).
 TEST(BpeTokenizer, Case44KeepsNulAndRefusesBadBytesWithTheirOffset) {
   const auto tokenizer = ByteTokenizer();
-  EXPECT_EQ(Tokens(*tokenizer, std::string_view("a\0b", 3)), (Strings{"a", std::string(1, '\0'), "b"}));
+  EXPECT_EQ(Tokens(*tokenizer, std::string_view("a\0b", 3)),
+            (Strings{"a", std::string(1, '\0'), "b"}));
   struct Bad {
     std::string text;
     std::size_t offset;
   };
   const Bad cases[] = {
-      {"\xff\xfe", 0},          {"\xed\xa0\x80", 0},      {"ab\x80", 2},         {"abcdefgh\xc0\x80", 8},
-      {"\xe0\x80\x80", 0},      {"\xf0\x80\x80\x80", 0},  {"x\xf4\x90\x80\x80", 1}, {"x\xf5\x80\x80\x80", 1},
-      {"caf\xc3", 3},           {"\xe2\x82", 0},          {"\xf0\x9f\x98", 0},   {"\xc3\xa9\xe2\x82x", 2},
+      {"\xff\xfe", 0},          {"\xed\xa0\x80", 0},      {"ab\x80", 2},
+      {"abcdefgh\xc0\x80", 8},  {"\xe0\x80\x80", 0},      {"\xf0\x80\x80\x80", 0},
+      {"x\xf4\x90\x80\x80", 1}, {"x\xf5\x80\x80\x80", 1}, {"caf\xc3", 3},
+      {"\xe2\x82", 0},          {"\xf0\x9f\x98", 0},      {"\xc3\xa9\xe2\x82x", 2},
   };
   for (const Bad& bad : cases) {
     std::vector<TokenId> ids{TokenId(7)};
@@ -225,7 +233,8 @@ TEST(BpeTokenizer, HashTellsApartWhateverDecidesIds) {
 }
 
 RC_GTEST_PROP(BpeTokenizer, DecodingGivesTheTextBackWhereNothingIsNormalised, ()) {
-  static const auto tokenizer = ByteTokenizer({{"a", "b"}, {" ", "a"}, {" ", " "}, {"\xC3", "\xA9"}});
+  static const auto tokenizer =
+      ByteTokenizer({{"a", "b"}, {" ", "a"}, {" ", " "}, {"\xC3", "\xA9"}});
   const std::string text = *AnyText();
   RC_ASSERT(tokenizer->Decode(Ids(*tokenizer, text)) == text);
 }

@@ -1,6 +1,6 @@
-// Encodes length-prefixed texts from standard input with the tokenizer.json named by the first argument, for comparison
-// with other implementations. In: u32 size, bytes; out: i32 count, count x i32 ids, or i32 -1 - offset of the bad byte.
-// Little-endian.
+// Encodes length-prefixed texts from standard input with the tokenizer.json named by the first
+// argument, for comparison with other implementations. In: u32 size, bytes; out: i32 count, count x
+// i32 ids, or i32 -1 - offset of the bad byte. Little-endian.
 
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,8 @@ void EncodeAll(const BpeTokenizer& tokenizer) {
     if (std::fread(text.data(), 1, size, stdin) != size) throw std::runtime_error("input is cut");
     ids.clear();
     const auto bad = tokenizer.Encode(text, ids);
-    const auto head = bad ? -1 - static_cast<std::int32_t>(*bad) : static_cast<std::int32_t>(ids.size());
+    const auto head =
+        bad ? -1 - static_cast<std::int32_t>(*bad) : static_cast<std::int32_t>(ids.size());
     Write(&head, 1);
     if (!bad) Write(ids.data(), ids.size());
   }

@@ -12,13 +12,15 @@
 namespace quail::text {
 namespace {
 
-/// Entries of a small but whole vocabulary: 256 bytes in GPT-2's alphabet, one merge, one control token.
+/// Entries of a small but whole vocabulary: 256 bytes in GPT-2's alphabet, one merge, one control
+/// token.
 class GgufFields {
  public:
   GgufFields() {
     std::size_t next = 0x100;
     for (int byte = 0; byte < 256; ++byte) {
-      const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+      const bool itself =
+          (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       std::string name;
       AppendUtf8(static_cast<char32_t>(itself ? static_cast<std::size_t>(byte) : next++), name);
       names_.push_back(name);
@@ -56,7 +58,8 @@ void ExpectRefused(const GgufVocabularyFields& fields, const std::vector<std::st
 TEST(GgufVocabulary, DecodesThePrintableAlphabet) {
   const BpeVocabulary vocabulary = ReadGgufVocabulary(GgufFields().fields);
   for (int byte = 0; byte < 256; ++byte) {
-    EXPECT_EQ(vocabulary.tokens[static_cast<std::size_t>(byte)], std::string(1, static_cast<char>(byte)));
+    EXPECT_EQ(vocabulary.tokens[static_cast<std::size_t>(byte)],
+              std::string(1, static_cast<char>(byte)));
   }
   EXPECT_EQ(vocabulary.tokens[256], " a");
   EXPECT_EQ(vocabulary.tokens[257], "<|end|>");

@@ -43,7 +43,8 @@ TEST(Nfc, ComposesDecomposesAndOrders) {
   for (const Case& c : cases) EXPECT_EQ(ToNfc(c.text), c.nfc) << c.text;
 }
 
-/// U+1ABF has class 220 since Unicode 13; under 9.0 it is an unassigned starter, and stays where it is.
+/// U+1ABF has class 220 since Unicode 13; under 9.0 it is an unassigned starter, and stays where it
+/// is.
 TEST(Nfc, FollowsTheReferencesUnicodeVersion) {
   EXPECT_EQ(ToNfc("q\u0301\u1ABF"), "q\u0301\u1ABF");
   EXPECT_EQ(ToNfc("\U00011935\U00011930"), "\U00011935\U00011930");
@@ -61,8 +62,9 @@ rc::Gen<std::string> MarkHeavyText() {
     return rc::gen::map(rc::gen::inRange(first, last),
                         [](std::uint32_t value) { return static_cast<char32_t>(value); });
   };
-  const auto point = rc::gen::oneOf(in(0x41, 0x7B), in(0xC0, 0x250), in(0x300, 0x370), in(0x900, 0xE80),
-                                    in(0x1100, 0x1200), in(0x1E00, 0x2000), in(0xAC00, 0xD7A4));
+  const auto point =
+      rc::gen::oneOf(in(0x41, 0x7B), in(0xC0, 0x250), in(0x300, 0x370), in(0x900, 0xE80),
+                     in(0x1100, 0x1200), in(0x1E00, 0x2000), in(0xAC00, 0xD7A4));
   return rc::gen::map(rc::gen::container<std::vector<char32_t>>(point), Utf8);
 }
 

@@ -53,7 +53,8 @@ TEST(PromptTemplate, ReadsSlotsAndDoubledBraces) {
   EXPECT_EQ(Parsed(""), "");
 }
 
-/// Case 38 (braces, JSON and placeholders in data): what is no slot is text, so JSON in a prompt is fine.
+/// Case 38 (braces, JSON and placeholders in data): what is no slot is text, so JSON in a prompt is
+/// fine.
 TEST(PromptTemplate, Case38AnyOtherBraceIsText) {
   EXPECT_EQ(Parsed(R"({"a": {0}})"), R"({"a": <0>})");
   EXPECT_EQ(Parsed("{ 0}"), "{ 0}");
@@ -68,7 +69,8 @@ TEST(PromptTemplate, Case38AnyOtherBraceIsText) {
 /// Case 38: arguments stay references; nothing an argument contains can reach the formatter.
 TEST(PromptTemplate, Case38ArgumentsAreNeverFormatted) {
   const FilterPrompt layout = Filter("{0} against {1}");
-  EXPECT_EQ(Shown(layout.document), (Strings{"DOCUMENT {0}:\n", "<0>", "\nDOCUMENT {1}:\n", "<1>"}));
+  EXPECT_EQ(Shown(layout.document),
+            (Strings{"DOCUMENT {0}:\n", "<0>", "\nDOCUMENT {1}:\n", "<1>"}));
   for (const PromptPiece& piece : layout.document) {
     EXPECT_TRUE(piece.argument < 0 || piece.literal.empty());
   }
@@ -100,7 +102,8 @@ TEST(FilterLayout, OneSlotAtTheEndIsDropped) {
   EXPECT_EQ(Question("Is this about food? '{0}'"), "Is this about food?");
   EXPECT_EQ(Question("Is this about food: \"{0}\" "), "Is this about food");
   EXPECT_EQ(Question("Is this about food? \u201C{0}\u201D"), "Is this about food?");
-  EXPECT_EQ(Question("Does it say \"yes\" {0}"), "Does it say \"yes\"") << "those quotes are not around it";
+  EXPECT_EQ(Question("Does it say \"yes\" {0}"), "Does it say \"yes\"")
+      << "those quotes are not around it";
 }
 
 TEST(FilterLayout, OneSlotAtTheBeginningIsDropped) {
@@ -148,10 +151,11 @@ TEST(JoinLayout, AnchorNoteQuestionAndLabelThenPerPairPartner) {
   const JoinPrompt layout =
       LayOutJoin(PromptTemplate::Parse("Does {0} need {1}?"), {true, false}, AnswerWords{});
   EXPECT_EQ(Shown(layout.anchor), (Strings{"DOCUMENT:\n", "<0>"}));
-  EXPECT_EQ(Shown(layout.kept),
-            (Strings{"\n(The document above is DOCUMENT {0}.)\nEvaluate TRUE or FALSE for the following "
-                     "question:\nDoes DOCUMENT {0} need DOCUMENT {1}?",
-                     "\nDOCUMENT {1}:\n"}));
+  EXPECT_EQ(
+      Shown(layout.kept),
+      (Strings{"\n(The document above is DOCUMENT {0}.)\nEvaluate TRUE or FALSE for the following "
+               "question:\nDoes DOCUMENT {0} need DOCUMENT {1}?",
+               "\nDOCUMENT {1}:\n"}));
   EXPECT_EQ(Shown(layout.partner), (Strings{"<1>", "\nANSWER:"}));
 }
 

@@ -28,7 +28,8 @@ TEST(TextStore, EqualBytesHaveEqualDenseIds) {
   const TextId nul = store.Intern(std::string_view("a\0", 2));
   EXPECT_EQ(store.Intern(std::string("a")), first);
   EXPECT_EQ(store.Intern({}), empty);
-  EXPECT_EQ((std::set<TextId>{first, empty, nul}), (std::set<TextId>{TextId(0), TextId(1), TextId(2)}));
+  EXPECT_EQ((std::set<TextId>{first, empty, nul}),
+            (std::set<TextId>{TextId(0), TextId(1), TextId(2)}));
   EXPECT_EQ(store.size(), 3U);
   EXPECT_EQ(store.text(nul), std::string_view("a\0", 2));
   EXPECT_EQ(store.text(empty), "");
@@ -72,7 +73,8 @@ TEST(TextStore, TokenizesEachPendingTextOnce) {
 TEST(TextStore, Case44BadBytesAreAStatusWithTheirOffset) {
   TextStore store;
   base::ThreadPool pool(2);
-  const std::vector<TextId> ids{store.Intern("ok"), store.Intern("ab\xff"), store.Intern("\xed\xa0\x80")};
+  const std::vector<TextId> ids{store.Intern("ok"), store.Intern("ab\xff"),
+                                store.Intern("\xed\xa0\x80")};
   store.Tokenize(ids, *ByteTokenizer(), pool);
   EXPECT_EQ(store.status(ids[0]), TextStatus::kReady);
   ASSERT_EQ(store.status(ids[1]), TextStatus::kInvalidUtf8);
@@ -88,8 +90,8 @@ TEST(TextStore, CountsUnknownBytes) {
   vocabulary.unknown = TokenId('q');
   TextStore store;
   base::ThreadPool pool(1);
-  store.Tokenize(std::vector{store.Intern("q q"), store.Intern("x")}, *BpeTokenizer::Create(vocabulary),
-                 pool);
+  store.Tokenize(std::vector{store.Intern("q q"), store.Intern("x")},
+                 *BpeTokenizer::Create(vocabulary), pool);
   EXPECT_EQ(store.unknown_bytes(), 2U);
 }
 

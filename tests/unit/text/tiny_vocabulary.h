@@ -15,7 +15,8 @@ inline std::filesystem::path TestData(std::string_view name) {
   return std::filesystem::path(QUAIL_SOURCE_DIR) / "tests/data/tokenizer" / name;
 }
 
-/// The committed vocabulary of some 900 tokens (tools/dump_tokenizer_golden.py); 0 is its unknown, 1 a control token.
+/// The committed vocabulary of some 900 tokens (tools/dump_tokenizer_golden.py); 0 is its unknown,
+/// 1 a control token.
 inline BpeVocabulary TinyVocabulary() { return LoadTokenizerJson(TestData("tiny.json")); }
 
 inline std::vector<TokenId> Ids(const BpeTokenizer& tokenizer, std::string_view text) {

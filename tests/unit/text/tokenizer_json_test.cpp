@@ -27,7 +27,8 @@ BpeVocabulary ReadChanged(const std::function<void(json&)>& change) {
   return ReadTokenizerJson(file.dump());
 }
 
-void ExpectRefused(const std::function<void(json&)>& change, const std::vector<std::string>& parts) {
+void ExpectRefused(const std::function<void(json&)>& change,
+                   const std::vector<std::string>& parts) {
   try {
     ReadChanged(change);
     ADD_FAILURE() << "accepted: " << parts.front();
@@ -97,8 +98,11 @@ TEST(TokenizerJson, ReadsNfcAndRefusesOtherNormalizers) {
   EXPECT_FALSE(nfc_with(nullptr));
   EXPECT_TRUE(nfc_with({{"type", "NFC"}}));
   EXPECT_TRUE(nfc_with({{"type", "Sequence"}, {"normalizers", {{{"type", "NFC"}}}}}));
-  ExpectRefused([](json& file) { file["normalizer"] = {{"type", "NFKC"}}; },
-                {"NFKC", "known are none and NFC"});
+  ExpectRefused(
+      [](json& file) {
+        file["normalizer"] = {{"type", "NFKC"}};
+      },
+      {"NFKC", "known are none and NFC"});
 }
 
 TEST(TokenizerJson, ReadsAddedTokensAsControlAndBothFormsOfMerges) {
@@ -134,9 +138,17 @@ TEST(TokenizerJson, RefusesModelOptionsThatWouldChangeIds) {
 TEST(TokenizerJson, RefusesBrokenFiles) {
   ExpectRefused([](json& file) { file["model"]["vocab"]["huge"] = 4'000'000'000; }, {"4000000000"});
   ExpectRefused([](json& file) { file["model"]["vocab"]["low"] = -1; }, {"-1"});
-  ExpectRefused([](json& file) { file["model"]["merges"].push_back({"a", "b", "c"}); }, {"not a pair"});
+  ExpectRefused(
+      [](json& file) {
+        file["model"]["merges"].push_back({"a", "b", "c"});
+      },
+      {"not a pair"});
   ExpectRefused([](json& file) { file["model"]["merges"].push_back("ab"); }, {"not a pair"});
-  ExpectRefused([](json& file) { file["model"]["merges"].push_back({"nowhere", "b"}); }, {"nowhere"});
+  ExpectRefused(
+      [](json& file) {
+        file["model"]["merges"].push_back({"nowhere", "b"});
+      },
+      {"nowhere"});
   ExpectRefused([](json& file) { file["model"].erase("vocab"); }, {"'vocab' is missing"});
   ExpectRefused([](json& file) { file["model"]["unk_token"] = "<none>"; }, {"<none>"});
   ExpectRefused([](json& file) { file = json::array(); }, {"the file"});
@@ -146,7 +158,8 @@ TEST(TokenizerJson, RefusesBrokenFiles) {
 TEST(TokenizerJson, RefusesEveryCutFile) {
   const std::string file = TinyJson().dump();
   for (std::size_t part = 0; part < 64; ++part) {
-    EXPECT_THROW(ReadTokenizerJson(std::string_view(file).substr(0, file.size() * part / 64)), Error);
+    EXPECT_THROW(ReadTokenizerJson(std::string_view(file).substr(0, file.size() * part / 64)),
+                 Error);
   }
   EXPECT_THROW(ReadTokenizerJson(std::string(100'000, '[')), Error);
 }
