@@ -35,6 +35,7 @@ class LintTest(unittest.TestCase):
         self.assert_found("src/base/sort_v2.h", "#pragma once\n", "v2")
         self.assert_found("src/base/TextStore.h", "#pragma once\n", "snake_case")
         self.assert_clean("src/base/newline.h", "#pragma once\n")
+        self.assert_clean("tests/unit/relational/old_duckdb.h", "#pragma once\n")
 
     def test_pragma_once(self):
         self.assert_found("src/base/a.h", "int a;\n", "#pragma once")
