@@ -113,6 +113,11 @@ class CpuBackend final : public Backend {
     bool queries = true;
     bool keys_and_values = true;
   };
+  /// A row's K and V.
+  struct KvPlace {
+    std::int32_t layer = 0;
+    std::int64_t row = 0;
+  };
 
   std::size_t element_bytes() const { return SizeOf(engine_.type()); }
   std::int64_t hidden() const { return spec_.hidden; }
@@ -137,8 +142,8 @@ class CpuBackend final : public Backend {
   void ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::int32_t layer,
                     const RowBlock& block, QkvColumns columns);
   void PlaceQueries(CpuChunk& chunk, const QkvWeights& weights, std::int64_t index, float* row);
-  void PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights, std::int32_t layer,
-                          std::int64_t index, float* row);
+  void PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights, const KvPlace& place,
+                          float* key_row, float* value_row);
   void KeepAnswerRows(CpuChunk& chunk);
   void NormedRow(const CpuChunk& chunk, std::int32_t row, float* out) const;
 
@@ -324,7 +329,6 @@ void CpuBackend::ForEachBlock(std::int64_t rows,
 void CpuBackend::Multiply(const LinearWeight& weight, const LinearWeight::Panel& panel,
                           LinearEngine::Product product, WorkerScratch& scratch) {
   product.rows = ProductRows(product.rows);
-  product.y += panel.first_row;
   engine_.Multiply(panel, weight.columns(), product, scratch.product);
 }
 
@@ -376,24 +380,33 @@ void CpuBackend::ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::i
                               const RowBlock& block, QkvColumns columns) {
   const auto scratch = scratch_.Take();
   const LinearWeight& projection = weight(weights.projection).linear;
-  const std::int64_t stride = projection.rows();
-  scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * stride) * sizeof(float));
-  float* products = scratch->rows.floats();
-  for (const LinearWeight::Panel& panel : projection.panels()) {
-    const bool has_queries = panel.first_row < spec_.q_width();
-    const bool has_others = panel.first_row + panel.rows > spec_.q_width();
-    if (!(has_queries && columns.queries) && !(has_others && columns.keys_and_values)) continue;
-    const std::byte* x = chunk.memory->normed.data() +
-                         static_cast<std::size_t>(block.first * hidden()) * element_bytes();
-    Multiply(projection, panel, {block.rows, x, products, stride, false}, *scratch);
-  }
-  for (std::int64_t i = 0; i < block.rows; ++i) {
-    float* row = products + i * stride;
-    if (weights.bias) {
-      kernels_.add(vector(*weights.bias), static_cast<std::int32_t>(stride), row);
+  // Q, K and V, each dense.
+  QUAIL_CHECK_EQ(projection.panels().size(), std::size_t{3});
+  scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * projection.rows()) *
+                        sizeof(float));
+  const std::byte* x = chunk.memory->normed.data() +
+                       static_cast<std::size_t>(block.first * hidden()) * element_bytes();
+  float* products[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const LinearWeight::Panel& panel = projection.panels()[i];
+    products[i] = scratch->rows.floats() + kMaxProductRows * panel.first_row;
+    if (!(i == 0 ? columns.queries : columns.keys_and_values)) continue;
+    Multiply(projection, panel, {block.rows, x, products[i], false}, *scratch);
+    if (!weights.bias) continue;
+    for (std::int64_t row = 0; row < block.rows; ++row) {
+      kernels_.add(vector(*weights.bias) + panel.first_row, static_cast<std::int32_t>(panel.rows),
+                   products[i] + row * panel.rows);
     }
-    if (columns.queries) PlaceQueries(chunk, weights, block.first + i, row);
-    if (columns.keys_and_values) PlaceKeysAndValues(chunk, weights, layer, block.first + i, row);
+  }
+  const std::int64_t kv_width = spec_.kv_width();
+  for (std::int64_t i = 0; i < block.rows; ++i) {
+    if (columns.queries) {
+      PlaceQueries(chunk, weights, block.first + i, products[0] + i * spec_.q_width());
+    }
+    if (columns.keys_and_values) {
+      PlaceKeysAndValues(chunk, weights, {layer, block.first + i}, products[1] + i * kv_width,
+                         products[2] + i * kv_width);
+    }
   }
 }
 
@@ -415,28 +428,30 @@ void CpuBackend::PlaceQueries(CpuChunk& chunk, const QkvWeights& weights, std::i
   }
 }
 
-void CpuBackend::PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights, std::int32_t layer,
-                                    std::int64_t index, float* row) {
+void CpuBackend::PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights,
+                                    const KvPlace& place, float* key_row, float* value_row) {
+  const std::int64_t index = place.row;
+  const std::int32_t layer = place.layer;
   const std::int32_t dim = spec_.head_dim;
   const std::size_t bytes = static_cast<std::size_t>(dim) * element_bytes();
   const std::int64_t rotation = index * (dim / 2);
   const std::int64_t slot = chunk.batch.kv_slots[static_cast<std::size_t>(index)];
   for (std::int32_t head = 0; head < spec_.kv_heads; ++head) {
-    float* key = row + spec_.q_width() + std::int64_t{head} * dim;
-    const float* value = key + spec_.kv_width();
+    float* key = key_row + std::int64_t{head} * dim;
+    const float* value = value_row + std::int64_t{head} * dim;
     if (weights.k_norm) {
       kernels_.rms_norm(key, vector(*weights.k_norm), static_cast<float>(spec_.norm_epsilon), dim,
                         key);
     }
     kernels_.rotate(key, chunk.memory->cosine.floats() + rotation,
                     chunk.memory->sine.floats() + rotation, dim / 2, key);
-    const std::size_t place = static_cast<std::size_t>(head * chunk.row_room + index) * bytes;
-    StoreElements(key, dim, chunk.memory->keys.data() + place);
-    StoreElements(value, dim, chunk.memory->values.data() + place);
+    const std::size_t offset = static_cast<std::size_t>(head * chunk.row_room + index) * bytes;
+    StoreElements(key, dim, chunk.memory->keys.data() + offset);
+    StoreElements(value, dim, chunk.memory->values.data() + offset);
     if (slot < 0) continue;
     QUAIL_CHECK_LT(slot, kv_.slots());
-    std::memcpy(kv_.Keys(layer, head, slot), chunk.memory->keys.data() + place, bytes);
-    std::memcpy(kv_.Values(layer, head, slot), chunk.memory->values.data() + place, bytes);
+    std::memcpy(kv_.Keys(layer, head, slot), chunk.memory->keys.data() + offset, bytes);
+    std::memcpy(kv_.Values(layer, head, slot), chunk.memory->values.data() + offset, bytes);
   }
 }
 
@@ -489,14 +504,13 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
 /// hidden += X W^T, then the next norm, block by block.
 void CpuBackend::AddProduct(CpuChunk& chunk, const std::byte* x, WeightId id, WeightId next_norm) {
   const LinearWeight& linear = weight(id).linear;
+  QUAIL_CHECK_EQ(linear.panels().size(), std::size_t{1});
   chunk.norm = vector(next_norm);
   ForEachBlock(chunk.rows(), [&](const RowBlock& block, WorkerScratch& scratch) {
     const std::byte* rows =
         x + static_cast<std::size_t>(block.first * linear.columns()) * element_bytes();
     float* sums = chunk.memory->hidden.floats() + block.first * hidden();
-    for (const LinearWeight::Panel& panel : linear.panels()) {
-      Multiply(linear, panel, {block.rows, rows, sums, hidden(), true}, scratch);
-    }
+    Multiply(linear, linear.panels().front(), {block.rows, rows, sums, true}, scratch);
     Normalise(chunk, block, scratch);
   });
 }
@@ -509,19 +523,19 @@ void CpuBackend::AttentionOutput(Chunk& base, WeightId projection, WeightId next
 void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
   CpuChunk& chunk = Cast(base);
   const LinearWeight& linear = weight(gate_up).linear;
-  const std::int64_t stride = linear.rows();
+  QUAIL_CHECK_EQ(linear.panels().size(), std::size_t{2});
   const std::int64_t ffn = spec_.ffn;
   ForEachBlock(chunk.rows(), [&](const RowBlock& block, WorkerScratch& scratch) {
-    scratch.rows.Reserve(static_cast<std::size_t>(kMaxProductRows * stride) * sizeof(float));
-    float* products = scratch.rows.floats();
+    scratch.rows.Reserve(static_cast<std::size_t>(kMaxProductRows * 2 * ffn) * sizeof(float));
+    float* gates = scratch.rows.floats();
+    float* ups = gates + kMaxProductRows * ffn;
     const std::byte* x = chunk.memory->normed.data() +
                          static_cast<std::size_t>(block.first * hidden()) * element_bytes();
-    for (const LinearWeight::Panel& panel : linear.panels()) {
-      Multiply(linear, panel, {block.rows, x, products, stride, false}, scratch);
-    }
+    Multiply(linear, linear.panels()[0], {block.rows, x, gates, false}, scratch);
+    Multiply(linear, linear.panels()[1], {block.rows, x, ups, false}, scratch);
     for (std::int64_t i = 0; i < block.rows; ++i) {
-      float* gate = products + i * stride;
-      kernels_.silu_product(gate, gate + ffn, spec_.ffn, gate);
+      float* gate = gates + i * ffn;
+      kernels_.silu_product(gate, ups + i * ffn, spec_.ffn, gate);
       StoreElements(gate, ffn,
                     chunk.memory->inner.data() +
                         static_cast<std::size_t>((block.first + i) * ffn) * element_bytes());
@@ -589,8 +603,7 @@ void CpuBackend::LogProbs(Chunk& base, WeightId head, std::int32_t vocabulary) {
                   row_bytes);
     }
     engine_.Multiply(panel, linear.columns(),
-                     {ProductRows(rows), scratch->queries.data(), scratch->rows.floats(),
-                      panel.rows, false},
+                     {ProductRows(rows), scratch->queries.data(), scratch->rows.floats(), false},
                      scratch->product);
     const std::int64_t columns =
         std::clamp<std::int64_t>(vocabulary - panel.first_row, 0, panel.rows);

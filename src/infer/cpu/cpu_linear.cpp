@@ -18,8 +18,9 @@ namespace {
 
 using dnnl::memory;
 
-// Wide matrices (the output head) are cut so that panels can be spread over threads.
-constexpr std::int64_t kMaxPanelRows = 8192;
+// Output heads are cut so that panels can be spread over threads; other matrices stay whole.
+constexpr std::int64_t kHeadRows = 32768;
+constexpr std::int64_t kHeadPanelRows = 8192;
 constexpr std::int64_t kSmallSteps[] = {1, 2, 4, 8};
 constexpr std::int64_t kStep = 16;
 
@@ -42,16 +43,16 @@ LinearEngine::LinearEngine(ElementType type)
       engine_(dnnl::engine::kind::cpu, 0) {}
 
 std::size_t LinearEngine::KeyHash::operator()(const Key& key) const {
-  const auto& [rows, n, k, stride, accumulate] = key;
-  const std::int64_t words[] = {rows, n, k, stride, accumulate ? 1 : 0};
+  const auto& [rows, n, k, accumulate] = key;
+  const std::int64_t words[] = {rows, n, k, accumulate ? 1 : 0};
   return base::HashBytes(std::as_bytes(std::span(words))).low;
 }
 
 dnnl::matmul::primitive_desc LinearEngine::Describe(const Key& key,
                                                     const memory::desc& weight) const {
-  const auto& [rows, n, k, stride, accumulate] = key;
+  const auto& [rows, n, k, accumulate] = key;
   const memory::desc x({rows, k}, data_type_, memory::format_tag::ab);
-  const memory::desc y({rows, n}, memory::data_type::f32, memory::dims{stride, 1});
+  const memory::desc y({rows, n}, memory::data_type::f32, memory::format_tag::ab);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (accumulate) {
@@ -77,7 +78,7 @@ const LinearEngine::Compiled& LinearEngine::Find(const Key& key, const memory::d
 void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t columns,
                             const Product& product, std::vector<std::byte>& scratch) {
   const OneThreadScope one_thread;
-  const Key key{product.rows, panel.rows, columns, product.y_stride, product.accumulate};
+  const Key key{product.rows, panel.rows, columns, product.accumulate};
   const Compiled& compiled = Find(key, panel.packed.get_desc());
   scratch.resize(std::max(scratch.size(), compiled.scratch.get_size()));
   dnnl::stream stream(engine_);
@@ -92,6 +93,13 @@ void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t colum
   stream.wait();
 }
 
+std::string LinearEngine::ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
+                                           std::int64_t rows, bool accumulate) const {
+  const OneThreadScope one_thread;
+  return Describe({rows, panel.rows, columns, accumulate}, panel.packed.get_desc())
+      .impl_info_str();
+}
+
 LinearWeight::Panel LinearEngine::PackPanel(const WeightTensor& part, std::int64_t begin,
                                             std::int64_t end) {
   const std::int64_t n = end - begin;
@@ -99,7 +107,7 @@ LinearWeight::Panel LinearEngine::PackPanel(const WeightTensor& part, std::int64
   std::vector<float> values(static_cast<std::size_t>(n * k));
   part.ReadRows(begin, end, values.data());
   const memory::desc any({k, n}, data_type_, memory::format_tag::any);
-  const Key key{kMaxProductRows, n, k, n, false};
+  const Key key{kMaxProductRows, n, k, false};
   LinearWeight::Panel panel;
   panel.rows = n;
   panel.packed = memory(Describe(key, any).weights_desc(), engine_);
@@ -116,8 +124,9 @@ LinearWeight LinearEngine::Pack(std::span<const std::shared_ptr<const WeightTens
   weight.columns_ = parts.front()->columns();
   for (const auto& part : parts) {
     QUAIL_CHECK_EQ(part->columns(), weight.columns_);
-    for (std::int64_t begin = 0; begin < part->rows(); begin += kMaxPanelRows) {
-      const std::int64_t end = std::min(begin + kMaxPanelRows, part->rows());
+    const std::int64_t step = part->rows() < kHeadRows ? part->rows() : kHeadPanelRows;
+    for (std::int64_t begin = 0; begin < part->rows(); begin += step) {
+      const std::int64_t end = std::min(begin + step, part->rows());
       try {
         weight.panels_.push_back(PackPanel(*part, begin, end));
       } catch (const std::bad_alloc&) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -37,7 +38,7 @@ std::int64_t ProductRows(std::int64_t rows);
 
 class LinearEngine;
 
-/// A matrix [rows, columns] in panels of rows, each packed as oneDNN wants it.
+/// A matrix [rows, columns] in panels of rows, each packed as oneDNN wants it. A panel's product is dense.
 class LinearWeight {
  public:
   struct Panel {
@@ -64,21 +65,23 @@ class LinearEngine {
   explicit LinearEngine(ElementType type);
 
   ElementType type() const { return type_; }
-  /// The parts begin new panels; long parts are cut. Throws Error{kOutOfMemory}.
+  /// A panel for each part; very long ones (output heads) are cut. Throws Error{kOutOfMemory}.
   LinearWeight Pack(std::span<const std::shared_ptr<const WeightTensor>> parts);
 
   struct Product {
     std::int64_t rows = 0;         ///< a value of ProductRows; `x` and `y` have that many
     const std::byte* x = nullptr;  ///< ElementType [rows, columns]
-    float* y = nullptr;            ///< f32 [rows, y_stride]; the panel's columns begin here
-    std::int64_t y_stride = 0;
+    float* y = nullptr;            ///< f32 [rows, panel rows]
     bool accumulate = false;       ///< Y += X W^T
   };
   void Multiply(const LinearWeight::Panel& panel, std::int64_t columns, const Product& product,
                 std::vector<std::byte>& scratch);
+  /// Which of oneDNN's implementations runs a product of that shape ("brg:avx512_core", "ref:any" ..).
+  std::string ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
+                               std::int64_t rows, bool accumulate) const;
 
  private:
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>;
   struct Compiled {
     dnnl::memory::desc x;
     dnnl::memory::desc y;

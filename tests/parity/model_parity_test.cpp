@@ -1,0 +1,417 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "model_fixture.h"
+#include "quail/error.h"
+
+namespace quail::parity {
+namespace {
+
+using infer::KeySpan;
+using infer::cpu::CpuOptions;
+using infer::cpu::ElementType;
+using Tokens = std::vector<std::int32_t>;
+
+constexpr auto kArena = KeySpan::Place::kArena;
+constexpr auto kChunk = KeySpan::Place::kChunk;
+
+Tokens Join(std::initializer_list<Tokens> parts) {
+  Tokens all;
+  for (const Tokens& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+struct Setting {
+  spec::ModelFamily family = spec::ModelFamily::kLlama;
+  ElementType type = ElementType::kF32;
+  std::optional<infer::cpu::Isa> isa;
+};
+
+/// Every family in f32; the first also in bf16 and with each instruction set.
+std::vector<Setting> Settings() {
+  std::vector<Setting> settings = {{spec::ModelFamily::kLlama, ElementType::kF32, {}},
+                                   {spec::ModelFamily::kQwen2, ElementType::kF32, {}},
+                                   {spec::ModelFamily::kQwen3, ElementType::kF32, {}}};
+  for (const infer::cpu::Isa isa : infer::cpu::SupportedIsas()) {
+    settings.push_back({spec::ModelFamily::kLlama, ElementType::kF32, isa});
+  }
+  if (__builtin_cpu_supports("avx512bf16")) {
+    settings.push_back({spec::ModelFamily::kQwen3, ElementType::kBf16, {}});
+  }
+  return settings;
+}
+
+class ModelParity : public testing::TestWithParam<Setting> {
+ protected:
+  ModelParity()
+      : spec_(TinySpec(GetParam().family)),
+        weights_(infer::CreateRandomWeights(spec_, 7)),
+        reference_(spec_, *weights_),
+        loaded_(spec_, *weights_, Options()) {}
+
+  static CpuOptions Options(std::size_t threads = 2) {
+    return {threads, GetParam().type, GetParam().isa};
+  }
+  Tolerance tolerance() const { return ToleranceOf(GetParam().type); }
+
+  void ExpectReference(const std::vector<float>& logits, const Tokens& path) {
+    const std::vector<double> wanted = ReferenceLogits(reference_, path);
+    const ErrorShare error = MeasureError<float>(logits, wanted);
+    EXPECT_LE(error.largest, tolerance().largest) << "path of " << path.size();
+    EXPECT_LE(error.rms, tolerance().rms) << "path of " << path.size();
+  }
+
+  spec::ModelSpec spec_;
+  std::shared_ptr<const infer::WeightSource> weights_;
+  ReferenceModel reference_;
+  LoadedModel loaded_;
+};
+
+TEST_P(ModelParity, RaggedLengthsAloneAndPackedTogether) {
+  const std::vector<std::size_t> lengths = {1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200};
+  BatchBuilder builder;
+  for (const std::size_t length : lengths) {
+    builder.Add(MakeTokens(length, static_cast<std::uint32_t>(length)), {}, {});
+  }
+  const LoadedModel::Result packed = loaded_.Run(builder.batch());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const Tokens tokens = MakeTokens(lengths[i], static_cast<std::uint32_t>(lengths[i]));
+    ExpectReference(packed.row(i), tokens);
+    EXPECT_EQ(packed.row(i), loaded_.Alone(tokens)) << lengths[i];
+  }
+}
+
+TEST_P(ModelParity, Case46CachedEqualsFreshBitForBit) {
+  for (const std::size_t prefix_length : {std::size_t{1}, std::size_t{63}, std::size_t{64},
+                                          std::size_t{65}, std::size_t{150}}) {
+    const Tokens prefix = MakeTokens(prefix_length, 1);
+    const auto length = static_cast<std::int32_t>(prefix_length);
+    BatchBuilder first;
+    first.Add(prefix, {}, {.first_slot = 100, .answer = false});
+    first.batch().answer_rows.clear();
+    loaded_.Run(first.batch());
+    for (const std::size_t suffix_length : {std::size_t{1}, std::size_t{3}, std::size_t{70}}) {
+      const Tokens suffix = MakeTokens(suffix_length, 2);
+      BatchBuilder second;
+      second.Add(suffix, {{100, length, kArena}}, {.first_position = length});
+      const std::vector<float> cached = loaded_.Run(second.batch()).row(0);
+      EXPECT_EQ(cached, loaded_.Alone(Join({prefix, suffix}))) << prefix_length;
+      ExpectReference(cached, Join({prefix, suffix}));
+    }
+  }
+}
+
+TEST_P(ModelParity, Case46SplitPathsInArenaAndChunkEqualFreshBitForBit) {
+  // root -> a (in the arena, in two pieces) -> b (in this chunk) -> c, d; e continues a alone.
+  const Tokens a1 = MakeTokens(37, 1), a2 = MakeTokens(50, 2), b = MakeTokens(41, 3);
+  const Tokens c = MakeTokens(5, 4), d = MakeTokens(66, 5), e = MakeTokens(9, 6);
+  BatchBuilder anchor;
+  anchor.Add(a1, {}, {.first_slot = 7, .answer = false});
+  anchor.Add(a2, {{0, 37, kChunk}}, {.first_position = 37, .first_slot = 900, .answer = false});
+  loaded_.Run(anchor.batch());
+
+  const KeySpan s1{7, 37, kArena}, s2{900, 50, kArena};
+  BatchBuilder builder;
+  const std::int32_t b_row = builder.Add(b, {s1, s2}, {.first_position = 87, .answer = false});
+  const KeySpan s3{b_row, 41, kChunk};
+  builder.Add(c, {s1, s2, s3}, {.first_position = 128});
+  builder.Add(d, {s1, s2, s3}, {.first_position = 128});
+  builder.Add(e, {s1, s2}, {.first_position = 87});
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  const std::vector<Tokens> paths = {Join({a1, a2, b, c}), Join({a1, a2, b, d}), Join({a1, a2, e})};
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    EXPECT_EQ(result.row(i), loaded_.Alone(paths[i])) << i;
+    ExpectReference(result.row(i), paths[i]);
+  }
+}
+
+TEST_P(ModelParity, Case47ManyPartnersOfOneAnchorAnswerAsAlone) {
+  const Tokens anchor = MakeTokens(200, 1);
+  BatchBuilder first;
+  first.Add(anchor, {}, {.first_slot = 0, .answer = false});
+  loaded_.Run(first.batch());
+  BatchBuilder builder;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    builder.Add(MakeTokens(1 + i % 17, 50 + i), {{0, 200, kArena}}, {.first_position = 200});
+  }
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  for (std::uint32_t i = 0; i < 40; i += 3) {
+    const Tokens path = Join({anchor, MakeTokens(1 + i % 17, 50 + i)});
+    EXPECT_EQ(result.row(i), loaded_.Alone(path)) << i;
+    ExpectReference(result.row(i), path);
+  }
+}
+
+TEST_P(ModelParity, ThreadsDoNotChangeABit) {
+  LoadedModel one(spec_, *weights_, Options(1));
+  LoadedModel three(spec_, *weights_, Options(3));
+  for (const std::size_t length : {std::size_t{1}, std::size_t{40}, std::size_t{300}}) {
+    const Tokens tokens = MakeTokens(length, 9);
+    EXPECT_EQ(one.Alone(tokens), three.Alone(tokens)) << length;
+  }
+}
+
+TEST_P(ModelParity, Case53SuffixSeesAllOfThePrefixAndNotItsOwnFuture) {
+  const Tokens prefix = MakeTokens(100, 1);
+  BatchBuilder first;
+  first.Add(prefix, {}, {.first_slot = 0, .answer = false});
+  loaded_.Run(first.batch());
+  const auto run = [&](Tokens suffix) {
+    BatchBuilder builder;
+    builder.Add(suffix, {{0, 100, kArena}}, {.first_position = 100});
+    builder.batch().answer_rows = {0, 1, 2};
+    return loaded_.Run(builder.batch());
+  };
+  const auto plain = run({5, 6, 7});
+  const auto perturbed = run({5, 6, 8});
+  EXPECT_EQ(plain.row(0), perturbed.row(0));
+  EXPECT_EQ(plain.row(1), perturbed.row(1));
+  EXPECT_NE(plain.row(2), perturbed.row(2));
+  ExpectReference(plain.row(0), Join({prefix, {5}}));
+  ExpectReference(plain.row(1), Join({prefix, {5, 6}}));
+}
+
+TEST_P(ModelParity, Case50EmptySpansAndRunsChangeNothing) {
+  const Tokens tokens = MakeTokens(10, 3);
+  BatchBuilder builder;
+  builder.Add({}, {}, {});
+  builder.Add(tokens, {{0, 0, kArena}, {0, 0, kChunk}}, {});
+  builder.Add({}, {{0, 0, kArena}}, {});
+  EXPECT_EQ(loaded_.Run(builder.batch()).row(0), loaded_.Alone(tokens));
+}
+
+TEST_P(ModelParity, ABatchWithoutRowsGivesNoAnswers) {
+  const infer::PrefillBatch batch;
+  EXPECT_TRUE(loaded_.Run(batch).logits.empty());
+}
+
+TEST_P(ModelParity, ABatchWithoutAnswersStillWritesKv) {
+  const Tokens prefix = MakeTokens(20, 1);
+  BatchBuilder first;
+  first.Add(prefix, {}, {.first_slot = 5, .answer = false});
+  EXPECT_TRUE(loaded_.Run(first.batch()).logits.empty());
+  BatchBuilder second;
+  second.Add(MakeTokens(2, 2), {{5, 20, kArena}}, {.first_position = 20});
+  ExpectReference(loaded_.Run(second.batch()).row(0), Join({prefix, MakeTokens(2, 2)}));
+}
+
+TEST_P(ModelParity, LogProbabilitiesEqualTheReference) {
+  const Tokens tokens = MakeTokens(30, 4);
+  BatchBuilder builder;
+  builder.Add(MakeTokens(7, 1), {}, {});
+  const std::int32_t row = builder.Add(tokens, {}, {});
+  for (std::int32_t i = 20; i < 29; ++i) {
+    builder.batch().scored_tokens.push_back({row + i, tokens[static_cast<std::size_t>(i + 1)]});
+  }
+  builder.batch().scored_tokens.push_back({row + 28, 306});
+  const LoadedModel::Result result = loaded_.Run(builder.batch());
+  const auto path = reference_.Run(tokens);
+  ASSERT_EQ(result.log_probs.size(), 10U);
+  const double allowed = GetParam().type == ElementType::kF32 ? 1e-4 : 0.15;
+  for (std::size_t i = 0; i < 10; ++i) {
+    const auto& scored = builder.batch().scored_tokens[i];
+    const double wanted = reference_.LogProbability(
+        path.normed[static_cast<std::size_t>(scored.row - row)], scored.token);
+    EXPECT_NEAR(result.log_probs[i], wanted, allowed) << i;
+  }
+}
+
+TEST_P(ModelParity, KvLeavesAndComesBack) {
+  const Tokens prefix = MakeTokens(70, 1);
+  BatchBuilder first;
+  first.Add(prefix, {}, {.first_slot = 30, .answer = false});
+  loaded_.Run(first.batch());
+  const auto slot_bytes = static_cast<std::size_t>(loaded_.backend().info().kv_bytes_per_token);
+  std::vector<std::byte> host(70 * slot_bytes);
+  loaded_.backend().CopyKvOut(30, 70, host);
+  // Back to other slots, in two pieces.
+  loaded_.backend().CopyKvIn(2000, 20, std::span(host).first(20 * slot_bytes));
+  loaded_.backend().CopyKvIn(1000, 50, std::span(host).subspan(20 * slot_bytes));
+  BatchBuilder second;
+  second.Add(MakeTokens(3, 2), {{2000, 20, kArena}, {1000, 50, kArena}}, {.first_position = 70});
+  EXPECT_EQ(loaded_.Run(second.batch()).row(0), loaded_.Alone(Join({prefix, MakeTokens(3, 2)})));
+}
+
+// Case 64: what the tolerances must not let through.
+TEST_P(ModelParity, Case64WrongDescriptorsAreFarOutsideTheTolerance) {
+  const Tokens prefix = MakeTokens(80, 1);
+  const Tokens suffix = MakeTokens(5, 2);
+  BatchBuilder first;
+  first.Add(prefix, {}, {.first_slot = 10, .answer = false});
+  loaded_.Run(first.batch());
+  const std::vector<double> wanted = ReferenceLogits(reference_, Join({prefix, suffix}));
+  const auto error_with = [&](std::vector<KeySpan> spans, std::int32_t position) {
+    BatchBuilder builder;
+    builder.Add(suffix, spans, {.first_position = position});
+    return MeasureError<float>(loaded_.Run(builder.batch()).row(0), wanted).rms;
+  };
+  ASSERT_LE(error_with({{10, 80, kArena}}, 80), tolerance().rms);
+  // What bf16 rounding hides in one answer of a tiny random model is caught in f32.
+  if (GetParam().type == ElementType::kBf16) return;
+  const double visible = 100 * tolerance().rms;
+  EXPECT_GT(error_with({{10, 80, kArena}}, 81), visible) << "shifted position";
+  EXPECT_GT(error_with({{10, 79, kArena}}, 80), visible) << "dropped last key";
+  EXPECT_GT(error_with({{11, 80, kArena}}, 80), visible) << "shifted span";
+  EXPECT_GT(error_with({{50, 40, kArena}, {10, 40, kArena}, {10, 1, kArena}}, 80), visible)
+      << "a key twice";
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, ModelParity, testing::ValuesIn(Settings()),
+                         [](const auto& parameter) {
+                           std::string name(spec::NameOf(parameter.param.family));
+                           name += parameter.param.type == ElementType::kF32 ? "_f32" : "_bf16";
+                           if (parameter.param.isa) {
+                             name += "_";
+                             name += infer::cpu::SelectKernels(parameter.param.isa).name;
+                           }
+                           return name;
+                         });
+
+TEST(ModelParityShapes, Case52AllHeadsOf32Over8InThreeDocuments) {
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kQwen3);
+  spec.layers = 2;
+  spec.heads = 32;
+  spec.kv_heads = 8;
+  spec.head_dim = 16;
+  const auto weights = infer::CreateRandomWeights(spec, 3);
+  const ReferenceModel reference(spec, *weights);
+  LoadedModel loaded(spec, *weights, {2, ElementType::kF32, {}});
+  BatchBuilder builder;
+  const std::vector<Tokens> documents = {MakeTokens(5, 1), MakeTokens(1, 2), MakeTokens(130, 3)};
+  for (const Tokens& document : documents) builder.Add(document, {}, {});
+  const LoadedModel::Result result = loaded.Run(builder.batch());
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const auto wanted = ReferenceLogits(reference, documents[i]);
+    EXPECT_LE(MeasureError<float>(result.row(i), wanted).largest, 1e-4) << i;
+  }
+}
+
+struct RotationCase {
+  std::int32_t head_dim;
+  std::int32_t position;
+};
+class Rotation : public testing::TestWithParam<RotationCase> {};
+
+// Keys and values as the arena holds them, element by element.
+TEST_P(Rotation, Case56EveryLaneOfNormedAndRotatedKeys) {
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kQwen3);
+  spec.layers = 1;
+  spec.head_dim = GetParam().head_dim;
+  spec.rope_theta = 1e6;
+  const auto weights = infer::CreateRandomWeights(spec, 5);
+  const ReferenceModel reference(spec, *weights);
+  LoadedModel loaded(spec, *weights, {1, ElementType::kF32, {}});
+  const Tokens tokens = MakeTokens(3, 1);
+  BatchBuilder builder;
+  builder.Add(tokens, {}, {.first_position = GetParam().position, .first_slot = 0});
+  loaded.Run(builder.batch());
+  const auto path = reference.Run(tokens, GetParam().position);
+  std::vector<float> host(static_cast<std::size_t>(3 * 2 * spec.kv_width()));
+  loaded.backend().CopyKvOut(0, 3, std::as_writable_bytes(std::span(host)));
+  const float* value = host.data();
+  for (std::size_t token = 0; token < 3; ++token) {
+    for (std::int32_t head = 0; head < spec.kv_heads; ++head) {
+      for (const auto* rows : {&path.keys[0][token], &path.values[0][token]}) {
+        for (std::int32_t i = 0; i < spec.head_dim; ++i, ++value) {
+          const double wanted = (*rows)[static_cast<std::size_t>(head * spec.head_dim + i)];
+          // f32 frequencies: 2^-24 of an angle of up to 40,000.
+          EXPECT_NEAR(*value, wanted, 1e-5 + 1e-7 * GetParam().position) << head << " " << i;
+        }
+      }
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(HeadsAndPositions, Rotation,
+                         testing::Values(RotationCase{64, 0}, RotationCase{64, 1},
+                                         RotationCase{64, 4095}, RotationCase{64, 40000},
+                                         RotationCase{128, 0}, RotationCase{128, 1},
+                                         RotationCase{128, 4095}, RotationCase{128, 40000}),
+                         [](const auto& parameter) {
+                           return "dim" + std::to_string(parameter.param.head_dim) + "_at" +
+                                  std::to_string(parameter.param.position);
+                         });
+
+TEST(ModelParityShapes, ScaledRotaryFrequenciesEqualTheReference) {
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);
+  spec.rope_theta = 500000.0;
+  spec.rope_scaling = {8.0, 1.0, 4.0, 64};
+  const auto weights = infer::CreateRandomWeights(spec, 3);
+  const ReferenceModel reference(spec, *weights);
+  LoadedModel loaded(spec, *weights, {1, ElementType::kF32, {}});
+  const Tokens tokens = MakeTokens(150, 1);
+  EXPECT_LE(MeasureError<float>(loaded.Alone(tokens), ReferenceLogits(reference, tokens)).largest,
+            1e-4);
+}
+
+/// Passes tensors through, but one value of the embedding is NaN.
+class PoisonedWeights final : public infer::WeightSource {
+ public:
+  PoisonedWeights(std::shared_ptr<const infer::WeightSource> weights, std::int64_t token)
+      : weights_(std::move(weights)), token_(token) {}
+  std::shared_ptr<const infer::WeightTensor> Find(std::string_view name) const override {
+    auto tensor = weights_->Find(name);
+    if (name != "model.embed_tokens.weight") return tensor;
+    return std::make_shared<Poisoned>(std::move(tensor), token_);
+  }
+  base::Hash128 hash() const override { return {}; }
+
+ private:
+  class Poisoned final : public infer::WeightTensor {
+   public:
+    Poisoned(std::shared_ptr<const infer::WeightTensor> tensor, std::int64_t token)
+        : tensor_(std::move(tensor)), token_(token) {}
+    const std::string& name() const override { return tensor_->name(); }
+    std::int64_t rows() const override { return tensor_->rows(); }
+    std::int64_t columns() const override { return tensor_->columns(); }
+    void ReadRows(std::int64_t begin, std::int64_t end, float* out) const override {
+      tensor_->ReadRows(begin, end, out);
+      if (begin <= token_ && token_ < end) {
+        out[(token_ - begin) * columns() + 2] = std::numeric_limits<float>::quiet_NaN();
+      }
+    }
+
+   private:
+    std::shared_ptr<const infer::WeightTensor> tensor_;
+    std::int64_t token_;
+  };
+  std::shared_ptr<const infer::WeightSource> weights_;
+  std::int64_t token_;
+};
+
+TEST(ModelParityShapes, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kQwen3);
+  constexpr std::int32_t kPoison = 300;
+  const PoisonedWeights weights(infer::CreateRandomWeights(spec, 3), kPoison);
+  LoadedModel loaded(spec, weights, {2, ElementType::kF32, {}});
+  const Tokens prefix = MakeTokens(70, 1, kPoison);
+  const Tokens before = MakeTokens(20, 2, kPoison);
+  const Tokens after = MakeTokens(33, 3, kPoison);
+  Tokens poisoned = MakeTokens(25, 4, kPoison);
+  poisoned[11] = kPoison;
+  BatchBuilder builder;
+  builder.Add(prefix, {}, {.answer = false});
+  for (const Tokens& tokens : {before, poisoned, after}) {
+    builder.Add(tokens, {{0, 70, kChunk}}, {.first_position = 70});
+  }
+  const LoadedModel::Result result = loaded.Run(builder.batch());
+  EXPECT_EQ(result.row(0), loaded.Alone(Join({prefix, before})));
+  EXPECT_TRUE(std::isnan(result.row(1).front()));
+  EXPECT_EQ(result.row(2), loaded.Alone(Join({prefix, after})));
+}
+
+TEST(ModelParityShapes, ACancelledPassSaysSo) {
+  const spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);
+  LoadedModel loaded(spec, *infer::CreateRandomWeights(spec, 3), {1, ElementType::kF32, {}});
+  BatchBuilder builder;
+  builder.Add(MakeTokens(5, 1), {}, {});
+  base::CancelFlag cancel;
+  cancel.Cancel();
+  const auto chunk = loaded.backend().Begin(builder.batch());
+  EXPECT_FALSE(loaded.model().Forward(loaded.backend(), *chunk, builder.batch(), &cancel));
+}
+
+}  // namespace
+}  // namespace quail::parity
