@@ -40,9 +40,9 @@ void KvCache::Update(KvId id) {
   if (!same_want || node.want_stamp == 0) {
     node.want_class = static_cast<std::uint8_t>(want);
     ++clock_;
-    // Of nodes that are certainly wanted the one begun last is served last, so it is the first to
-    // go.
-    node.want_stamp = want == Want::kCertainly ? -clock_ : clock_;
+    // Answers and service come in the order in which nodes were begun: of equally wanted ones the
+    // last begun is needed last, so it is the first to go.
+    node.want_stamp = want == Want::kNever ? clock_ : -clock_;
   }
   node.want_value = want == Want::kPerhaps ? node.chance : 0.0F;
   node.evictable = evictable;

@@ -61,7 +61,16 @@ KvId NodeTable::AttachLeaf(std::uint32_t node, std::span<const TokenId> tokens) 
 
 bool NodeTable::Pays(std::uint32_t known, std::uint32_t rest, KvId holder,
                      std::uint32_t depth) const {
-  return known > SpanCost(rest) + SpanCost(tree_[holder].end() - depth);
+  return 3 * std::uint64_t{known} > SpanThirds(rest) + SpanThirds(tree_[holder].end() - depth);
+}
+
+KvId NodeTable::AddAlone(KvId parent, std::span<const TokenId> tokens) {
+  const KvNode& head = tree_[parent];
+  if (radix_ == RadixMode::kWherePays && parent != 0 && head.parent == 0 &&
+      3 * std::uint64_t{head.length} < SpanThirds(tokens.size())) {
+    parent = tree_.Add(0, {head.tokens, head.length});
+  }
+  return tree_.Add(parent, tokens);
 }
 
 KvId NodeTable::Attach(const NamedNode& from, const PathTrie::Found& found,
@@ -82,7 +91,7 @@ KvId NodeTable::Attach(const NamedNode& from, const PathTrie::Found& found,
       kv = found.known == length ? holder : tree_.Add(holder, tokens.subspan(found.known));
     }
   }
-  if (kv == kNoKv) kv = tree_.Add(from.kv, tokens);
+  if (kv == kNoKv) kv = AddAlone(from.kv, tokens);
   trie_.SetMark(found.position, kv);
   return kv;
 }

@@ -25,15 +25,10 @@ struct NamedNode {
   std::uint32_t first_source = kNoSource;
 };
 
-/// What another key span costs a run, in tokens of compute, for every started 64 rows: a key tile
-/// that is half empty. At Qwen3-4B a tile of 64 rows x 32 idle keys is 1.2 GFLOP in bf16, a token's
-/// products 7.2 GFLOP in fp8 at twice the rate: 0.34. Rounded up to 1 because a run also costs the
-/// host a descriptor.
-constexpr std::uint32_t kSpanRows = 64;
-constexpr std::uint64_t kSpanTokens = 1;
-constexpr std::uint64_t SpanCost(std::uint64_t rows) {
-  return (rows + kSpanRows - 1) / kSpanRows * kSpanTokens;
-}
+/// What another key span costs a run, in thirds of a token of compute: one for every started 64
+/// rows, a key tile that is half empty. At Qwen3-4B 64 rows x 32 idle keys are 1.2 GFLOP in bf16, a
+/// token's products 7.2 GFLOP in fp8 at twice the rate: 0.34 tokens.
+constexpr std::uint64_t SpanThirds(std::uint64_t rows) { return (rows + 63) / 64; }
 
 /// Segments and named nodes by content, and where the KV of each lies in the tree (radix sharing).
 class NodeTable {
@@ -58,6 +53,9 @@ class NodeTable {
 
   std::uint32_t InternTokens(std::span<const TokenId> tokens, bool copy);
   KvId Attach(const NamedNode& from, const PathTrie::Found& found, std::span<const TokenId> tokens);
+  /// A node of its own under `parent`, or under a copy of it: a short beginning, as the label that
+  /// opens every document, is computed again where that costs less than one more span for all rows.
+  KvId AddAlone(KvId parent, std::span<const TokenId> tokens);
   /// Whether to compute the first `known` tokens with others', where `holder` is cut if it goes on
   /// beyond `depth`.
   bool Pays(std::uint32_t known, std::uint32_t rest, KvId holder, std::uint32_t depth) const;

@@ -8,10 +8,11 @@
 namespace quail::infer {
 namespace {
 
-/// Whether `leaves` leaves compute their common `tokens` once, in a run of their own that the
-/// others see as a span.
+/// Whether `leaves` leaves compute their common `tokens` once, in a run of their own that they see
+/// as a span. A run more and a span more for each leaf cost a token each: leaves are short, so that
+/// a part-filled tile and the descriptor weigh more than with documents.
 bool HeadPays(std::uint64_t tokens, std::uint64_t leaves) {
-  return tokens * (leaves - 1) > kSpanTokens * (leaves + 1);
+  return tokens * (leaves - 1) > leaves + 1;
 }
 
 }  // namespace
@@ -156,11 +157,13 @@ std::int32_t Packer::Emit(std::span<const TokenId> tokens, const Source& source)
     }
     batch_.runs.push_back({first, count, written_first_, static_cast<std::int32_t>(spans_.size())});
   }
-  for (std::int32_t i = 0; i < count; ++i) {
-    batch_.tokens.push_back(tokens[static_cast<std::size_t>(i)].value());
-    batch_.positions.push_back(static_cast<std::int32_t>(span_tokens_) + i);
-  }
-  batch_.kv_slots.resize(batch_.tokens.size(), -1);
+  const auto rows = static_cast<std::size_t>(first);
+  batch_.tokens.resize(rows + tokens.size());
+  batch_.positions.resize(rows + tokens.size());
+  batch_.kv_slots.resize(rows + tokens.size(), -1);
+  for (std::size_t i = 0; i < tokens.size(); ++i) batch_.tokens[rows + i] = tokens[i].value();
+  std::iota(batch_.positions.begin() + first, batch_.positions.end(),
+            static_cast<std::int32_t>(span_tokens_));
   counters_.steps[source.step].fresh_tokens += tokens.size();
   counters_.attention_pairs +=
       tokens.size() * span_tokens_ + tokens.size() * (tokens.size() + 1) / 2;

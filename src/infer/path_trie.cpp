@@ -137,7 +137,12 @@ const TokenId* PathTrie::Copy(Position from, std::span<const TokenId> tokens) {
 }
 
 void PathTrie::Retire(Position from) {
-  if (!copies_.contains(from)) return;
+  const auto copies = copies_.find(from);
+  if (copies == copies_.end()) return;
+  if (copies->second.bytes > kManyBytes) {
+    Drop(from);
+    return;
+  }
   retired_.push_back(from);
   while (copy_bytes_ > kCopyBytes && !retired_.empty()) {
     Drop(retired_.front());

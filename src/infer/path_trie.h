@@ -50,10 +50,12 @@ class PathTrie {
   std::uint64_t Count(Position position);
   void Forget() { ++epoch_; }
 
-  /// No more paths are copied after `from` for now. They are kept for exact counts as long as all
-  /// such copies fit in kCopyBytes, oldest dropped first.
+  /// No more paths are copied after `from` for now. Those few after a document are kept, so that a
+  /// later question is counted exactly, as long as all fit in kCopyBytes, oldest dropped first.
+  /// More than kManyBytes of them, as after an anchor of a join, are dropped at once.
   void Retire(Position from);
   static constexpr std::size_t kCopyBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kManyBytes = std::size_t{64} << 10;
   std::size_t copy_bytes() const { return copy_bytes_; }
 
  private:

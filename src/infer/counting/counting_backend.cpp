@@ -92,10 +92,8 @@ std::unique_ptr<Chunk> CountingBackend::Begin(const PrefillBatch& batch) {
   if (options_.validate) {
     CheckShape(batch);
     CheckReadouts(batch);
-    if (fault_.empty()) {
-      MarkWrites(batch);
-      FollowPaths(batch, paths_);
-    }
+    if (fault_.empty()) MarkWrites(batch);
+    if (fault_.empty()) FollowPaths(batch, paths_);
   }
   if (!options_.validate || !fault_.empty()) HashRows(batch, paths_);
   const auto rows = static_cast<std::size_t>(options_.answer_rows);

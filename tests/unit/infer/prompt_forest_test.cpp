@@ -216,6 +216,44 @@ TEST(PromptForest, SnapshotsThatExtendEachOtherShareTheirPrefix) {
   EXPECT_EQ(h.fresh(), h.minimum());
 }
 
+// Agent traces with KV for two trajectories: the tree is walked depth-first, whatever the order of
+// the rows.
+TEST(PromptForest, TracesInAnyOrderCostTheirDistinctPrefixes) {
+  Harness h({.kv_tokens = 2 * 14400 + 2 * 4096, .chunk_tokens = 4096});
+  std::vector<Tokens> paths;
+  const Tokens head = TokensOf(1, 1200);
+  const Tokens question = TokensOf(2, 75);
+  for (std::uint64_t row = 0; row < 40 * 5; ++row) {
+    const std::uint64_t shuffled = row * 77 % 200;
+    const std::uint64_t trajectory = shuffled / 5;
+    Tokens trace = head;
+    for (std::uint64_t turn = 0; turn <= shuffled % 5; ++turn) {
+      trace = trace + TokensOf(1000 + trajectory * 10 + turn, 2600);
+    }
+    h.Ask(h.Child(h.Child(h.root(), MakeTokens({1, 2})), trace), {question});
+    paths.push_back(MakeTokens({1, 2}) + trace + question);
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.minimum(), DistinctTokens(paths));
+  EXPECT_LE(static_cast<double>(h.fresh()), 1.02 * static_cast<double>(h.minimum()));
+}
+
+// The label that opens every document is one node for short documents and is computed with each
+// long one.
+TEST(PromptForest, ShortHeadsAreRepeatedBeforeLongDocuments) {
+  const auto fresh = [](std::size_t length) {
+    Harness h({.chunk_tokens = 8192});
+    const NodeId head = h.Child(h.root(), MakeTokens({1, 2, 3}));
+    for (std::uint64_t i = 0; i < 4; ++i)
+      h.Ask(h.Child(head, TokensOf(i, length)), {TokensOf(9, 40)});
+    ExpectRight(h, h.RunAll());
+    EXPECT_EQ(h.minimum(), 3 + 4 * (length + 40));
+    return h.fresh();
+  };
+  EXPECT_EQ(fresh(300), 3U + 4 * 340);
+  EXPECT_EQ(fresh(1300), 4U * (3 + 1340));
+}
+
 TEST(PromptForest, CommonBeginningsOfPartnersAreComputedOnce) {
   std::vector<Tokens> partners;
   for (std::uint64_t i = 0; i < 64; ++i)
