@@ -2,6 +2,7 @@
 """Builds dom.jsonl: rows whose kind of text has no training source. Nothing here may be used to choose anything.
 
     domain_tests.py SOURCES OUT [--speeches FILE.jsonl.gz]
+    domain_tests.py --fixed FILE      the small balanced set of tests/data, from text of this project alone
 
 The example tables of the project, questions written for testing (own_tests.tsv), rated film, shop, newspaper and short
 message texts of vaderSentiment 0.5, Reuters stories of r-cran-tm, and public speeches where a file is given.
@@ -72,6 +73,17 @@ def own_rows():
             yield Row(text, question, truth == '1', 'own:' + question, 'own tests')
 
 
+def fixed_rows(pick):
+    """Own questions, and as many true as false rows of each column of the example tables."""
+    yield from own_rows()
+    columns = {}
+    for row in [*example_rows(), *lead_rows()]:
+        columns.setdefault(row.kind, ([], []))[row.truth].append(row)
+    for kind, (false, true) in columns.items():
+        count = min(len(true), 20 if kind.startswith('leads') else 8 if kind.startswith('reviews') else 5)
+        yield from pick.sample(false, count) + pick.sample(true, count)
+
+
 def rated_rows(directory, pick):
     for name, good, bad, clear, count in RATED:
         lines = (directory / f'{name}_GroundTruth.txt').read_text(encoding='utf8', errors='replace').splitlines()
@@ -109,13 +121,23 @@ def speech_rows(path, pick, each=30):
                 yield Row(passage, f'Is the passage about {topic}?', truth, 'speech:' + topic, 'speeches')
 
 
+def write(path, rows):
+    with open(path, 'w', encoding='utf8') as file:
+        file.writelines(row.to_json() + '\n' for row in rows)
+    print(path.name, len(rows), f'TRUE {sum(row.truth for row in rows) / len(rows):.3f}')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('sources', type=pathlib.Path)
-    parser.add_argument('out', type=pathlib.Path)
+    parser.add_argument('sources', type=pathlib.Path, nargs='?')
+    parser.add_argument('out', type=pathlib.Path, nargs='?')
     parser.add_argument('--speeches', type=pathlib.Path)
+    parser.add_argument('--fixed', type=pathlib.Path)
     arguments = parser.parse_args()
     pick = random.Random(7)
+    if arguments.fixed:
+        write(arguments.fixed, list(fixed_rows(pick)))
+        return
     rows = [*example_rows(), *lead_rows(), *own_rows()]
     if (arguments.sources / 'rated').exists():
         rows += rated_rows(arguments.sources / 'rated', pick)
@@ -123,9 +145,7 @@ def main():
         rows += reuters_rows(arguments.sources / 'reuters')
     if arguments.speeches:
         rows += speech_rows(arguments.speeches, pick)
-    with open(arguments.out / 'dom.jsonl', 'w', encoding='utf8') as file:
-        file.writelines(row.to_json() + '\n' for row in rows)
-    print('dom', len(rows))
+    write(arguments.out / 'dom.jsonl', rows)
 
 
 if __name__ == '__main__':

@@ -20,7 +20,7 @@ from source_wordnet import WordNet, WordNetSource
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
 # Rows per bank: (documents with a question, pairs of documents).
-BANK_ROWS = {'issues': (9000, 700), 'acts': (4500, 400), 'genres': (9000, 700), 'topics': (4500, 900), 'persons': (4500, 0)}
+BANK_ROWS = {'issues': (7500, 500), 'acts': (3000, 300), 'genres': (6500, 600), 'topics': (3500, 700), 'persons': (3500, 0)}
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
 
@@ -36,9 +36,9 @@ def collect(sources, seed):
     FortuneSource(sources / 'fortunes', wordnet, debian.packages[5000:6500], rows).make()
     for name, (count, twins) in BANK_ROWS.items():
         BankSource(read_bank(BANKS / f'{name}.txt'), rows, filler).make(count, twins)
-    InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(8000)
-    ReviewSource(rows).make(7000, 5000)
-    NumberSource(rows, filler).make(12000, 2400)
+    InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(7500)
+    ReviewSource(rows).make(5000, 4000)
+    NumberSource(rows, filler).make(16000, 2400)
     return rows
 
 

@@ -46,7 +46,7 @@ class Judge:
     def __init__(self, tensors, device, dtype):
         self.device, self.dtype = device, dtype
         values = {name: dequantised(tensor) for name, tensor in tensors.items()}
-        put = lambda array: torch.from_numpy(np.ascontiguousarray(array)).to(device)
+        put = lambda array: torch.tensor(array, device=device)
         stack = lambda name, change=lambda weight: weight: put(
             np.stack([change(values[f'blk.{layer}.{name}.weight']) for layer in range(LAYERS)]))
         self.weights = {name: stack(name, (lambda weight, heads=ROTARY[name]: to_half_split(weight, heads))
@@ -70,6 +70,13 @@ class Judge:
         self.lora_b = {name: torch.zeros(LAYERS, weight.shape[1], rank, device=self.device).requires_grad_()
                        for name, weight in self.weights.items()}
         return [*self.lora_a.values(), *self.lora_b.values()]
+
+    def in_float32(self, tensors):
+        """The same judge computing in float32, to see what bfloat16 changes."""
+        twin = Judge(tensors, self.device, torch.float32)
+        if self.lora_a is not None:
+            twin.lora_a, twin.lora_b, twin.scale = self.lora_a, self.lora_b, self.scale
+        return twin
 
     def merged(self):
         """Weights of every layer in the working type, Q K V and gate up side by side."""

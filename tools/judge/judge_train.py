@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the judge's adapter on a GPU from the files of judge_pack.py and evaluates it on the test splits.
 
-    judge_train.py PACK OUT --seed 0 [--rank 8 --lr 2e-3 --epochs 3 --mass 0.1 --limit SECONDS]
+    judge_train.py PACK OUT --seed 0 [--rank 8 --lr 1e-3 --epochs 1.3 --mass 0.1 --limit SECONDS]
     judge_train.py PACK OUT --raw        evaluates the base model alone
 
 Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors).
@@ -99,7 +99,7 @@ def step_loss(judge, rows, numbers, mass_weight):
 
 def train(judge, rows, arguments):
     parameters = judge.add_adapter(arguments.rank, arguments.alpha, arguments.seed)
-    optimizer = torch.optim.AdamW(parameters, lr=arguments.lr, betas=(.9, .99), weight_decay=0., fused=True)
+    optimizer = torch.optim.AdamW(parameters, lr=arguments.lr, betas=(.9, .99), weight_decay=arguments.decay, fused=True)
     steps, began, seen = schedule(rows, arguments), time.time(), torch.zeros(2, device=judge.device)
     for number, numbers in enumerate(steps):
         progress = max(number / len(steps), (time.time() - began) / arguments.limit)
@@ -128,10 +128,11 @@ def main():
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--rank', type=int, default=8)
     parser.add_argument('--alpha', type=float, default=16)
-    parser.add_argument('--lr', type=float, default=2e-3)
-    parser.add_argument('--epochs', type=float, default=3)
+    parser.add_argument('--lr', type=float, default=1e-3)
+    parser.add_argument('--epochs', type=float, default=1.3)
     parser.add_argument('--batch', type=int, default=128)
     parser.add_argument('--mass', type=float, default=.1)
+    parser.add_argument('--decay', type=float, default=.1)
     parser.add_argument('--limit', type=float, default=1e9, help='seconds after which the schedule must have ended')
     arguments = parser.parse_args()
     began = time.time()
@@ -143,11 +144,12 @@ def main():
     print(arguments.out.name, f'loaded in {time.time() - began:.0f} s', flush=True)
     report = {} if arguments.raw else train(judge, rows, arguments)
     margins, mass = evaluate(judge, rows)
+    report['margins_float32'] = evaluate(judge.in_float32(tensors), rows)[0]
     np.savez(str(arguments.out) + '.npz', margins=margins, mass=mass, counts=json.dumps(rows.counts), **report)
     if not arguments.raw:
         settings = {name: str(value) for name, value in vars(arguments).items() if name not in ('pack', 'out', 'raw')}
         save_file(judge.adapter(), str(arguments.out) + '.safetensors', settings)
-    print(arguments.out.name, 'done', {k: round(v, 1) for k, v in report.items()}, f'{time.time() - began:.0f} s', flush=True)
+    print(arguments.out.name, 'done', {key: round(value, 1) for key, value in report.items() if np.isscalar(value)}, f'{time.time() - began:.0f} s', flush=True)
 
 
 if __name__ == '__main__':

@@ -8,8 +8,13 @@ import dataclasses
 import hashlib
 import json
 import random
+import re
 
 SPLITS = ('train', 'word', 'kind')
+# Sources made of a limited number of sentences.
+BLURRED_SOURCES = ('bank', 'reviews', 'interests')
+BLURRED_PAIRS = ('pair:buys', 'pair:claim', 'pair:label', 'twins')
+NEGATION = re.compile(r"^(no|not|never|nobody|nothing|none|without|.*n't|cannot|anything|less|un\w+|free)\b|\d")
 
 
 def bucket(text, count):
@@ -44,8 +49,20 @@ class Collector:
         return 'kind' if held else 'word' if is_test else 'train'
 
     def add(self, split, row):
-        if row.text.strip() and row.question.strip():
-            self.rows[split].append(row)
+        if not row.text.strip() or not row.question.strip():
+            return
+        if split == 'train' and (row.source in BLURRED_SOURCES or row.kind.startswith(BLURRED_PAIRS)):
+            row.text = self.blur(row.text)
+            row.partner = row.partner and self.blur(row.partner)
+        self.rows[split].append(row)
+
+    def blur(self, text):
+        """Drops some words, so that sentences which occur often are not learned by heart. Negations stay."""
+        if self.random.random() < .4:
+            return text
+        words = text.split(' ')
+        kept = [word for word in words if self.random.random() > .1 or NEGATION.search(word.lower())]
+        return ' '.join(kept) if len(kept) > 2 else text
 
     def put(self, wordings, text, truth, kind, source, **options):
         """Adds a filter row. `wordings` is a Wordings; options: held, is_test, x (fills {x})."""

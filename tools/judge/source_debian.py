@@ -111,7 +111,7 @@ class DebianSource:
     def is_test(self, package):
         return bucket(package.source, 10) == 0
 
-    def tag_rows(self, most=62, most_held=20):
+    def tag_rows(self, most=150, most_held=20):
         for rule in read_rules('debtags'):
             facet = rule.tag.split('::')[0]
             has = lambda package: any(tag == rule.tag or tag.startswith(rule.tag + ':') for tag in package.tags)
@@ -124,7 +124,7 @@ class DebianSource:
                 self.rows.put(wordings_of(rule), self.text(package), truth, 'deb:' + rule.tag, 'debian',
                               held=rule.held, is_test=self.is_test(package), x=self.pick.choice(rule.phrases))
 
-    def section_rows(self, most=75, most_held=20):
+    def section_rows(self, most=190, most_held=20):
         for rule in read_rules('sections'):
             positive = list(self.by_section[rule.tag])
             negative = [package for package in self.packages[:9000] if package.section != rule.tag]
@@ -132,7 +132,7 @@ class DebianSource:
                 self.rows.put(wordings_of(rule), self.text(package), truth, 'section:' + rule.tag, 'debian',
                               held=rule.held, is_test=self.is_test(package), x=self.pick.choice(rule.phrases))
 
-    def summary_pairs(self, count=2600):
+    def summary_pairs(self, count=6500):
         """A long description against a summary; hard negatives come from the same section."""
         for package in self.packages[:count]:
             truth = self.pick.random() < .5
@@ -143,7 +143,7 @@ class DebianSource:
                 self.rows.put_pair(PAIR_SUMMARY, (body, other.summary), truth, 'pair:summary',
                                    is_test=self.is_test(package))
 
-    def section_pairs(self, start=2600, count=2200):
+    def section_pairs(self, start=6500, count=4500):
         names = {rule.tag: (re.sub(r'^(an?) ', '', rule.phrases[0]), rule.held) for rule in read_rules('sections')}
         for package in self.packages[start:start + count]:
             if package.section not in names:
@@ -154,7 +154,7 @@ class DebianSource:
             self.rows.put_pair(PAIR_ABOUT, (self.text(package), names[section][0]), truth, 'pair:section', held=held,
                                is_test=self.is_test(package))
 
-    def long_rows(self, count=3000):
+    def long_rows(self, count=5000):
         """Lists of 2 to 7 descriptions with the fact in one of them."""
         rules = [rule for rule in read_rules('debtags') if rule.tag.split('::')[0] in LONG_FACETS]
         tagged = [package for package in self.packages if package.tags]

@@ -46,7 +46,7 @@ class FortuneSource:
     def put(self, wordings_, text, truth, kind, **options):
         self.rows.put(wordings_, text, truth, kind, 'fortunes', is_test=bucket(text, 10) == 0, **options)
 
-    def topic_rows(self, each=45):
+    def topic_rows(self, each=90):
         for rule in read_rules('fortunes'):
             others = [text for name, texts in self.files.items() if name != rule.tag and name not in MIXED_FILES
                       for text in self.pick.sample(texts, min(20, len(texts)))]
@@ -54,7 +54,7 @@ class FortuneSource:
                 self.put(wordings_of(rule), text, truth, 'fortune:' + rule.tag, held=rule.held,
                          x=self.pick.choice(rule.phrases))
 
-    def mention_rows(self, each=85, single=2600):
+    def mention_rows(self, each=140, single=6000):
         for name, phrase in MENTIONED.items():
             below = self.net.below(COMMON[name])
             anyhow = {word.lower() for key in below for word in self.net.synsets[key].words}

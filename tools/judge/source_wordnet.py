@@ -97,7 +97,7 @@ class WordNetSource:
     def test_of(self, text):
         return bucket(text, 10) == 0
 
-    def category_rows(self, categories=900, each=7):
+    def category_rows(self, categories=1600, each=11):
         net = self.net
         fits = lambda key: (40 <= len(net.below(key)) <= 9000 and net.depth(key) >= 3
                             and net.synsets[key].words[0][0].islower() and len(net.synsets[key].words[0]) < 22)
@@ -124,9 +124,9 @@ class WordNetSource:
         for name, key in COMMON.items():
             below = self.net.below(key)
             negative = [item for item in self.pick.sample(self.net.nouns, 900) if item not in below]
-            self.kind_rows(key, sorted(below), negative, 60, name in HELD_COMMON, name)
+            self.kind_rows(key, sorted(below), negative, 150, name in HELD_COMMON, name)
 
-    def topic_rows(self, each=22):
+    def topic_rows(self, each=50):
         topics = collections.defaultdict(list)
         for key, synset in self.net.synsets.items():
             for symbol, target, _ in synset.pointers:
@@ -144,7 +144,7 @@ class WordNetSource:
                 self.rows.put(ABOUT, text, truth, 'topic:' + name, 'wordnet', held=bucket(topic, 6) == 0,
                               is_test=self.test_of(text), x=name)
 
-    def definition_rows(self, count=5200):
+    def definition_rows(self, count=13000):
         keys = [key for key, synset in self.net.synsets.items() if len(synset.gloss) > 15]
         similar = collections.defaultdict(list)
         for key in keys:
@@ -189,7 +189,7 @@ class WordNetSource:
         partner = other if wordings is PAIR_OPPOSITE else second
         self.rows.put_pair(wordings, (first, partner), False, 'pair:opposite', is_test=self.test_of(first))
 
-    def fact_rows(self, count=4200):
+    def fact_rows(self, count=9000):
         net = self.net
         for number in range(count):
             key = self.pick.choice(net.nouns)
