@@ -66,11 +66,6 @@ TEST_F(DatabaseTest, UsesAsManyThreadsAsAsked) {
   EXPECT_EQ(QueryText(*Open("", 3), "SELECT current_setting('threads')"), (TextRows{{"3"}}));
 }
 
-TEST(DuckDbLibraryTest, AMissingLibrarySaysHowToGetOne) {
-  const Error error = ErrorOf([] { LoadDuckDb("/no/such/libduckdb.so"); });
-  EXPECT_EQ(error.code(), ErrorCode::kDevice);
-}
-
 TEST_F(DatabaseTest, AProcessKeepsItsLibrary) {
   EXPECT_EQ(&LoadDuckDb(""), &LoadDuckDb(LibraryUnderTest()));
   const Error error = ErrorOf([] { LoadDuckDb("/no/such/libduckdb.so"); });
