@@ -2,28 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <system_error>
-
-#include "fmt/format.h"
-#include "quail/error.h"
+#include <utility>
 
 namespace quail::spec {
 
 namespace {
-
-constexpr const char* kFields[] = {"memory_bytes", "bandwidth", "f32_rate",
-                                   "bf16_rate",    "fp8_rate",  "int8_rate"};
-
-double& FieldOf(DeviceSpec& device, std::size_t index) {
-  double* fields[] = {&device.memory_bytes, &device.bandwidth, &device.f32_rate,
-                      &device.bf16_rate,    &device.fp8_rate,  &device.int8_rate};
-  return *fields[index];
-}
 
 /// Data sheets give rates with structured sparsity; the dense ones are half of them.
 const std::array<DeviceSpec, 6>& Table() {
@@ -46,11 +29,6 @@ const std::array<DeviceSpec, 6>& Table() {
                  "NVIDIA HGX B200 data sheet, one of eight GPUs", std::nullopt},
   };
   return table;
-}
-
-[[noreturn]] void Corrupt(const std::filesystem::path& path) {
-  throw Error(ErrorCode::kCorrupt,
-              fmt::format("{} is no calibration: delete it or run quail calibrate", path.string()));
 }
 
 }  // namespace
@@ -81,52 +59,15 @@ const DeviceSpec* FindDevice(std::string_view name) {
   return nullptr;
 }
 
-std::filesystem::path CalibrationPath() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] != '\0') {
-    return std::filesystem::path(cache) / "quail" / "device.json";
-  }
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home != nullptr ? home : "/") / ".cache" / "quail" / "device.json";
-}
-
-std::optional<DeviceSpec> ReadCalibration(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("name") || !json["name"].is_string()) Corrupt(path);
+DeviceSpec MeasuredComputer(std::string name, double f32_rate, double bf16_rate, double bandwidth) {
   DeviceSpec device;
-  device.name = json["name"].get<std::string>();
+  device.name = std::move(name);
+  device.f32_rate = f32_rate;
+  device.bf16_rate = bf16_rate;
+  device.bandwidth = bandwidth;
   device.source = "measured by quail calibrate";
-  for (std::size_t i = 0; i < std::size(kFields); ++i) {
-    if (!json.contains(kFields[i]) || !json[kFields[i]].is_number()) Corrupt(path);
-    FieldOf(device, i) = json[kFields[i]].get<double>();
-    if (!(FieldOf(device, i) >= 0) || !std::isfinite(FieldOf(device, i))) Corrupt(path);
-  }
-  if (device.bandwidth <= 0 || device.AttentionRate() <= 0) Corrupt(path);
   device.measured = MeasuredRates{1, 1, 0, device.source};
   return device;
-}
-
-void WriteCalibration(const std::filesystem::path& path, const DeviceSpec& device) {
-  nlohmann::json json;
-  json["name"] = device.name;
-  DeviceSpec copy = device;
-  for (std::size_t i = 0; i < std::size(kFields); ++i) json[kFields[i]] = FieldOf(copy, i);
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  const std::filesystem::path draft = path.string() + ".part";
-  {
-    std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-    file << json.dump(2) << "\n";
-    file.flush();
-    if (!file) throw Error(ErrorCode::kIo, fmt::format("cannot write {}", draft.string()));
-  }
-  std::filesystem::rename(draft, path, error);
-  if (error) {
-    throw Error(ErrorCode::kIo, fmt::format("cannot write {}: {}", path.string(), error.message()));
-  }
 }
 
 DeviceSpec UncalibratedCpu(unsigned threads) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,13 +41,8 @@ std::span<const DeviceSpec> KnownDevices();
 /// if none.
 const DeviceSpec* FindDevice(std::string_view name);
 
-/// Where `quail calibrate` keeps this computer's row: $XDG_CACHE_HOME/quail/device.json, else under
-/// ~/.cache.
-std::filesystem::path CalibrationPath();
-/// nullopt when the file is missing. Throws Error{kCorrupt} when it is no calibration.
-std::optional<DeviceSpec> ReadCalibration(const std::filesystem::path& path);
-/// Replaces the file as a whole. Throws Error{kIo}.
-void WriteCalibration(const std::filesystem::path& path, const DeviceSpec& device);
+/// The row of a computer whose rates were measured; a rate of 0 was not.
+DeviceSpec MeasuredComputer(std::string name, double f32_rate, double bf16_rate, double bandwidth);
 /// A computer's row before it was calibrated: an order of magnitude, for plans only.
 DeviceSpec UncalibratedCpu(unsigned threads);
 
