@@ -71,10 +71,13 @@ function(quail_fuzz name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} quail_base)
   if(QUAIL_FUZZ)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    # An empty corpus folder each time: what an earlier run found would change this one.
     set(corpus "${CMAKE_CURRENT_BINARY_DIR}/corpus/${name}")
-    file(MAKE_DIRECTORY "${corpus}")
-    add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=${ARG_RUNS} -max_total_time=60 -timeout=10
-      -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 "${corpus}" "${seeds}")
+    add_test(NAME ${name} COMMAND sh -c
+      "rm -rf '${corpus}' && mkdir -p '${corpus}' && exec \"$0\" \"$@\"" $<TARGET_FILE:${name}>
+      -seed=1 -runs=${ARG_RUNS} -max_total_time=120 -timeout=10 -rss_limit_mb=4096 -verbosity=0
+      -print_final_stats=1 "-artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}-" "${corpus}"
+      "${seeds}")
   else()
     target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp")
     add_test(NAME ${name} COMMAND ${name} "${seeds}")
