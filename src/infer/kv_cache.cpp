@@ -49,6 +49,10 @@ void KvCache::Update(KvId id) {
   if (evictable) order_.insert(EntryOf(id, node));
 }
 
+void KvCache::ForgetComputed() {
+  for (KvId id = 0; id < tree_.size(); ++id) tree_[id].computed_ever = tree_[id].available();
+}
+
 void KvCache::AddDemand(KvId id, std::int32_t delta) {
   for (; id != 0; id = tree_[id].parent) {
     KvNode& node = tree_[id];

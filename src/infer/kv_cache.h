@@ -35,6 +35,9 @@ class KvCache {
   std::uint64_t evictions() const { return evictions_; }
   void ResetEvictions() { evictions_ = 0; }
 
+  /// From here on only what is stored now counts as computed before.
+  void ForgetComputed();
+
   /// Adds `delta` to the demand of `id` and all above it.
   void AddDemand(KvId id, std::int32_t delta);
   void SetChance(KvId id, float chance);

@@ -81,6 +81,7 @@ class Forest final : public PromptForest {
     parts_->cache.ResetPeak();
     parts_->cache.ResetEvictions();
     parts_->trie.Forget();
+    parts_->cache.ForgetComputed();
   }
   const ForestConfig& config() const override { return config_; }
   void Clear() override {
@@ -182,15 +183,11 @@ void Forest::Launch(const base::CancelFlag* cancel) {
   counters_.chunk_sizes.push_back(next.packed.rows);
   const base::Stopwatch watch;
   next.chunk = backend_.Begin(packer_->batch());
-  Chunk& chunk = *next.chunk;
-  in_flight_.push_back(std::move(next));
-  const bool done = model_.Forward(backend_, chunk, packer_->batch(), cancel);
+  const bool done = model_.Forward(backend_, *next.chunk, packer_->batch(), cancel);
   counters_.model_seconds += watch.seconds();
+  if (!done) throw Error(ErrorCode::kInterrupted, "interrupted");
+  in_flight_.push_back(std::move(next));
   packer_->Clear();
-  if (!done) {
-    in_flight_.pop_back();
-    throw Error(ErrorCode::kInterrupted, "interrupted");
-  }
 }
 
 void Forest::ReadOldest(std::vector<Answer>& answers) {
@@ -208,6 +205,7 @@ void Forest::ReadOldest(std::vector<Answer>& answers) {
         packed.asks[i].readout == ReadoutKind::kTrueFalseMargin && answers.back().value > 0;
     scheduler_->Answered(packed.asks[i].group, yes);
   }
+  scheduler_->StartWaves();
   asks_in_chunks_ -= packed.asks.size();
   in_flight_.pop_front();
 }

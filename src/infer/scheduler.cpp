@@ -103,8 +103,9 @@ std::uint32_t Scheduler::Next(std::int32_t rows) {
 bool Scheduler::Pull(std::uint32_t slot, std::int32_t rows) {
   const std::uint32_t group = parts_.sources[slot].group;
   const bool pulled = PullLeaves(slot, rows);
-  // What it did not take of the wave's room is for the group's other sources.
-  if (group != kNoGroup) Wake(groups_[group]);
+  // Each source that is woken stands for a leaf of the wave: where it has none, another takes its
+  // place.
+  if (!pulled && group != kNoGroup) Wake(groups_[group], 1);
   return pulled;
 }
 
@@ -235,20 +236,33 @@ void Scheduler::Answered(std::uint32_t index, bool yes) {
   if (group.state.stopped) return;
   if (group.state.yes >= group.rule.enough) {
     StopGroup(group);
-  } else {
-    Wake(group);
+  } else if (!group.answered) {
+    group.answered = true;
+    answered_groups_.push_back(index);
   }
 }
 
-void Scheduler::Wake(Group& group) {
-  if (group.waiting.empty() || group.state.stopped) return;
-  for (std::uint64_t allowed = Allowance(group); allowed > 0 && !group.waiting.empty();) {
-    const std::uint32_t slot = SlotOf(group.waiting.front());
-    group.waiting.pop_front();
+void Scheduler::StartWaves() {
+  for (const std::uint32_t index : answered_groups_) {
+    groups_[index].answered = false;
+    Wake(groups_[index], kNoSource);
+  }
+  answered_groups_.clear();
+}
+
+void Scheduler::Wake(Group& group, std::uint64_t most) {
+  if (group.state.stopped || group.waiting_next == group.waiting.size()) return;
+  most = std::min(most, Allowance(group));
+  for (; most > 0 && group.waiting_next < group.waiting.size(); ++group.waiting_next) {
+    const std::uint32_t slot = SlotOf(group.waiting[group.waiting_next]);
     if (slot == kNoSource) continue;
     parts_.order.Add(slot);
-    --allowed;
+    --most;
   }
+  if (2 * group.waiting_next < group.waiting.size()) return;
+  group.waiting.erase(group.waiting.begin(),
+                      group.waiting.begin() + static_cast<std::ptrdiff_t>(group.waiting_next));
+  group.waiting_next = 0;
 }
 
 void Scheduler::StopGroup(Group& group) {
@@ -261,7 +275,8 @@ void Scheduler::StopGroup(Group& group) {
     Withdraw(slot);
   }
   std::vector<std::uint32_t>().swap(group.sources);
-  group.waiting.clear();
+  std::vector<std::uint32_t>().swap(group.waiting);
+  group.waiting_next = 0;
 }
 
 void Scheduler::Withdraw(std::uint32_t slot) {
@@ -271,7 +286,7 @@ void Scheduler::Withdraw(std::uint32_t slot) {
   waiting_ -= source.bound + source.in_window();
   const std::uint32_t group = source.group;
   Finish(slot);
-  if (group != kNoGroup) Wake(groups_[group]);
+  if (group != kNoGroup) Wake(groups_[group], kNoSource);
 }
 
 void Scheduler::WithdrawSource(SourceId source) {
@@ -300,6 +315,7 @@ void Scheduler::WithdrawAll() {
   for (Group& group : groups_) {
     group.under_way = 0;
     group.waiting.clear();
+    group.waiting_next = 0;
     group.sources.clear();
   }
   too_long_.clear();

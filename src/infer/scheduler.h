@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -64,6 +63,8 @@ class Scheduler {
   void ReleaseTarget(std::uint32_t slot);
   /// An answer of an ask of `group` (kNoGroup: none) has come.
   void Answered(std::uint32_t group, bool yes);
+  /// All answers of a chunk have come: groups that waited for them go on.
+  void StartWaves();
 
   /// Answers of leaves that are too long, to be delivered.
   std::vector<Answer>& too_long() { return too_long_; }
@@ -77,7 +78,9 @@ class Scheduler {
     GroupState state;
     std::uint64_t under_way = 0;         ///< leaves pulled and not answered
     std::vector<std::uint32_t> sources;  ///< ids
-    std::deque<std::uint32_t> waiting;   ///< ids of sources that wait for the wave's answers
+    std::vector<std::uint32_t> waiting;  ///< ids of sources that wait, from `waiting_next` on
+    std::size_t waiting_next = 0;
+    bool answered = false;  ///< listed in answered_groups_
   };
 
   std::uint32_t SlotOf(std::uint32_t id) const { return slots_[id]; }
@@ -88,7 +91,8 @@ class Scheduler {
   void Receive(Source& source);
   void SortWindow(Source& source);
   void StopGroup(Group& group);
-  void Wake(Group& group);
+  /// Makes up to `most` waiting sources of the group ready.
+  void Wake(Group& group, std::uint64_t most);
   void Withdraw(std::uint32_t slot);
   void Finish(std::uint32_t slot);
   std::uint32_t TakeSlot();
@@ -97,6 +101,7 @@ class Scheduler {
   std::vector<std::uint32_t> slots_;  ///< by source id; kNoSource when finished
   std::vector<std::uint32_t> unused_slots_;
   std::vector<Group> groups_;
+  std::vector<std::uint32_t> answered_groups_;
   std::vector<Answer> too_long_;
   std::vector<std::uint64_t> too_long_steps_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sort_keys_;
