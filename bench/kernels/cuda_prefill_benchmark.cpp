@@ -1,7 +1,7 @@
 // Prefill on the GPU at the Qwen3-4B block-fp8 shapes with made-up weights: whole forward passes and single verbs, on
 // a filter chunk (documents with a question) and a join chunk (partners behind a kept anchor). Prints tokens/s and
 // microseconds per fresh token and, sampled while it runs, clocks and watts; writes JSON lines to the file named by
-// the first argument.
+// the first argument. A second argument leaves only the lines whose name contains it.
 
 #include <fmt/format.h>
 
@@ -143,12 +143,15 @@ Measurement Repeat(Backend& backend, const PrefillBatch& batch,
 
 class Report {
  public:
-  explicit Report(const char* path) : file_(path == nullptr ? nullptr : std::fopen(path, "w")) {}
+  Report(const char* path, std::string only)
+      : file_(path == nullptr ? nullptr : std::fopen(path, "w")), only_(std::move(only)) {}
   ~Report() {
     if (file_ != nullptr) std::fclose(file_);
   }
 
-  void Add(const std::string& name, std::int64_t tokens, const Measurement& m) {
+  void Add(const std::string& name, std::int64_t tokens, const std::function<Measurement()>& measure) {
+    if (name.find(only_) == std::string::npos) return;
+    const Measurement m = measure();
     const double per_token = m.seconds * 1e6 / static_cast<double>(tokens);
     fmt::print("{:34} {:8} tokens {:9.3f} ms {:8.3f} us/token {:9.0f} tokens/s  [{} MHz, W]\n", name, tokens,
                m.seconds * 1e3, per_token, static_cast<double>(tokens) / m.seconds, m.gpu);
@@ -160,6 +163,7 @@ class Report {
 
  private:
   std::FILE* file_;
+  std::string only_;
 };
 
 /// The verbs one by one, on the weights of layer 0: each repeated as often as a pass has layers.
@@ -186,10 +190,12 @@ void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
   const WeightId down = linear({tensor("mlp.down_proj.weight")});
   const WeightId norm = vector("input_layernorm.weight");
   const auto measure = [&](const char* verb, const std::function<void(quail::infer::Chunk&)>& call) {
-    report.Add(shape + " " + verb, batch.rows(), Repeat(backend, batch, [&](quail::infer::Chunk& chunk) {
-                 for (std::int32_t layer = 0; layer < spec.layers; ++layer) call(chunk);
-                 backend.Finish(chunk);
-               }));
+    report.Add(shape + " " + verb, batch.rows(), [&] {
+      return Repeat(backend, batch, [&](quail::infer::Chunk& chunk) {
+        for (std::int32_t layer = 0; layer < spec.layers; ++layer) call(chunk);
+        backend.Finish(chunk);
+      });
+    });
   };
   measure("qkv + rope", [&](quail::infer::Chunk& c) { backend.Qkv(c, qkv, 0, false); });
   measure("attention", [&](quail::infer::Chunk& c) { backend.Attention(c, 0); });
@@ -198,7 +204,7 @@ void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
   measure("down + norm", [&](quail::infer::Chunk& c) { backend.Down(c, down, norm); });
 }
 
-void Run(const char* path) {
+void Run(const char* path, const std::string& only) {
   const quail::spec::ModelSpec spec = Qwen3With4B();
   auto backend = quail::infer::cuda::CreateCudaBackend({0, kChunk, false});
   auto weights = quail::infer::QuantizeToFp8Blocks(quail::infer::CreateRandomWeights(spec, 1));
@@ -208,11 +214,13 @@ void Run(const char* path) {
   constexpr std::int32_t kAnchors = 7;
   constexpr std::int32_t kAnchorTokens = 4104;
   backend->ReserveKv({spec.layers, spec.kv_heads, spec.head_dim}, kAnchors * 4160);
-  Report report(path);
+  Report report(path, only);
   const auto forward = [&](const PrefillBatch& batch) {
-    return Repeat(*backend, batch, [&](quail::infer::Chunk& chunk) {
-      model->Forward(*backend, chunk, batch, nullptr);
-    });
+    return [&] {
+      return Repeat(*backend, batch, [&](quail::infer::Chunk& chunk) {
+        model->Forward(*backend, chunk, batch, nullptr);
+      });
+    };
   };
   const PrefillBatch filter = FilterChunk();
   report.Add("filter: forward", filter.rows(), forward(filter));
@@ -228,7 +236,7 @@ void Run(const char* path) {
 
 int main(int argc, char** argv) {
   try {
-    Run(argc > 1 ? argv[1] : nullptr);
+    Run(argc > 1 ? argv[1] : nullptr, argc > 2 ? argv[2] : "");
   } catch (const quail::Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 3;

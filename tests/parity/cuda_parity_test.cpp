@@ -206,8 +206,9 @@ TEST_P(CudaParity, LogProbabilities) {
     const auto& scored = builder.batch().scored_tokens[i];
     const double wanted =
         reference_.LogProbability(path.normed[static_cast<std::size_t>(scored.row)], scored.token);
-    // Made-up weights give log-probabilities near -100: the bound is relative.
-    EXPECT_NEAR(result.log_probs[i], wanted, (GetParam().fp8 ? 0.01 : 0.004) * std::abs(wanted)) << i;
+    // Made-up weights give log-probabilities down to -100: part of the bound is relative.
+    const double share = GetParam().fp8 ? 0.01 : 0.004;
+    EXPECT_NEAR(result.log_probs[i], wanted, 10 * share + share * std::abs(wanted)) << i;
   }
   ExpectReference(result.row(0), tokens);
 }

@@ -81,21 +81,26 @@ class WorkBuilder {
     return true;
   }
 
-  /// Packs run i and the following ones that may share its tiles; returns the first run not packed.
+  /// Packs run i and the following ones that may share its tiles; returns the first run not packed. Short runs fill
+  /// tiles without regard to where one ends: a tile then holds the end of one and the beginning of another.
   std::size_t AddTilesFrom(std::size_t i) {
-    if (runs_[i].count >= tile_rows_) {
-      for (std::int32_t done = 0; done < runs_[i].count; done += tile_rows_) {
-        AddTile(i, i + 1, runs_[i].first + done, std::min(tile_rows_, runs_[i].count - done));
-      }
-      return i + 1;
-    }
     std::size_t end = i + 1;
     std::int32_t rows = runs_[i].count;
-    while (end < runs_.size() && rows + runs_[end].count <= tile_rows_ && ShareArenaSpans(i, end)) {
-      rows += runs_[end].count;
-      ++end;
+    if (rows < tile_rows_) {
+      while (end < runs_.size() && runs_[end].count < tile_rows_ && ShareArenaSpans(i, end)) {
+        rows += runs_[end].count;
+        ++end;
+      }
     }
-    AddTile(i, end, runs_[i].first, rows);
+    std::size_t first = i;
+    for (std::int32_t done = 0; done < rows; done += tile_rows_) {
+      const std::int32_t first_row = runs_[i].first + done;
+      const std::int32_t last_row = std::min(first_row + tile_rows_, runs_[i].first + rows);
+      while (runs_[first].first + runs_[first].count <= first_row) ++first;
+      std::size_t behind = first + 1;
+      while (behind < end && runs_[behind].first < last_row) ++behind;
+      AddTile(first, behind, first_row, last_row - first_row);
+    }
     return end;
   }
 

@@ -87,6 +87,16 @@ TEST(AttentionWork, SuffixesOfOneAnchorShareItsKeys) {
   EXPECT_EQ(VisibleByWork(work, 32), VisibleByDefinition(batch));
 }
 
+TEST(AttentionWork, ShortRunsFillTilesAcrossTheirBorders) {
+  std::vector<std::pair<std::int32_t, std::vector<KeySpan>>> runs(
+      32, {9, {{0, 100, KeySpan::Place::kArena}}});
+  const PrefillBatch batch = BatchOf(runs);
+  AttentionWork work;
+  BuildAttentionWork(batch, {}, 32, work);
+  EXPECT_EQ(work.tiles.size(), 9U);
+  EXPECT_EQ(VisibleByWork(work, 32), VisibleByDefinition(batch));
+}
+
 TEST(AttentionWork, OtherAnchorsDoNotShareATile) {
   const PrefillBatch batch = BatchOf({{4, {{0, 100, KeySpan::Place::kArena}}},
                                       {4, {{100, 100, KeySpan::Place::kArena}}},
