@@ -111,7 +111,7 @@ int ListModels() {
 
 int ShowCalibration(const Options& options) {
   const Calibration rates = Calibrate(options.config.threads);
-  fmt::print("{}, {} threads\n", rates.device, rates.threads);
+  fmt::print("{} ({})\n", rates.device, rates.source);
   fmt::print("matrix products, f32   {:8.1f} GFLOP/s\n", rates.f32_flops_per_second / 1e9);
   if (rates.bf16_flops_per_second > 0) {
     fmt::print("matrix products, bf16  {:8.1f} GFLOP/s\n", rates.bf16_flops_per_second / 1e9);

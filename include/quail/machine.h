@@ -33,10 +33,10 @@ struct Finding {
 /// Looks at the relational engine, the model, the processor and the GPU as a session with `config` would use them.
 std::vector<Finding> Examine(const Config& config);
 
-/// Measured rates of this computer, for the cost model. Cached in ${XDG_CACHE_HOME:-~/.cache}/quail/calibration.json.
+/// Measured rates of this computer, kept in the user's cache for the cost model.
 struct Calibration {
   std::string device;
-  int threads = 0;
+  std::string source;                ///< how it was measured
   double f32_flops_per_second = 0;
   double bf16_flops_per_second = 0;  ///< 0: not measured, the processor has no fast bf16
   double bytes_per_second = 0;       ///< reading memory

@@ -130,6 +130,11 @@ void Executor::RunStep(const plan::PhysicalPlan& plan, std::size_t index) {
     }
     return;
   }
+  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[index]);
+  if (column != nullptr &&
+      plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
+    return;  // the lookup counts them
+  }
   const bool limited = plan.limit.has_value() && index + 1 == plan.steps.size();
   std::uint64_t unjudged = 0;
   {

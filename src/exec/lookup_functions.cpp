@@ -71,17 +71,25 @@ ScalarFunction ErrorFunction(const LookupSource& source) {
                 });
 }
 
+/// The tokens of a text, nothing where it has none.
+std::optional<std::size_t> CountTokens(const LookupSource& source, TextId id) {
+  if (source.texts->status(id) == text::TextStatus::kReady) return source.texts->tokens(id).size();
+  std::vector<base::TokenId> tokens;
+  if (source.tokenizer == nullptr || source.tokenizer->Encode(source.texts->text(id), tokens)) {
+    return std::nullopt;
+  }
+  return tokens.size();
+}
+
 ScalarFunction TokensFunction(const LookupSource& source) {
   return Lookup("quail_tokens", ScalarType::kInteger,
                 [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
                   ForEachKey(source, arguments, rows,
                              [&](std::size_t row, plan::CallId, std::span<const TextId> key) {
-                               const bool known = key.size() == 1 && key[0] != kNullText &&
-                                                  source.texts->status(key[0]) ==
-                                                      text::TextStatus::kReady;
-                               if (!known) return out.SetNull(row);
-                               const auto count = source.texts->tokens(key[0]).size();
-                               out.SetInteger(row, static_cast<std::int32_t>(count));
+                               if (key.size() != 1 || key[0] == kNullText) return out.SetNull(row);
+                               const auto count = CountTokens(source, key[0]);
+                               if (!count) return out.SetNull(row);
+                               out.SetInteger(row, static_cast<std::int32_t>(*count));
                              });
                 });
 }

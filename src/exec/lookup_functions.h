@@ -12,6 +12,7 @@ namespace quail::exec {
 /// `verdicts` for the statement that runs.
 struct LookupSource {
   text::TextStore* texts = nullptr;
+  const text::BpeTokenizer* tokenizer = nullptr;  ///< counts the tokens of texts that were never in a prompt
   const StatementVerdicts* verdicts = nullptr;
 };
 

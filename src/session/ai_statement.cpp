@@ -13,10 +13,10 @@
 #include "exec/step_builder.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
-#include "plan/explain.h"
 #include "relational/quote.h"
 #include "session/connection_catalog.h"
 #include "session/describe.h"
+#include "session/planning_device.h"
 #include "session/rows_result.h"
 #include "session/user_position.h"
 
@@ -80,8 +80,11 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
                              options.explain == RunOptions::Explain::kText ||
                              options.explain == RunOptions::Explain::kJson;
         if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
-        if (explain) return ExplainResult(options);
+        if (explain) return ExplainResult(options.explain == RunOptions::Explain::kJson);
         RunSteps();
+        const bool analyze = statement_.kind == sql::StatementKind::kExplainAnalyze ||
+                             options.explain == RunOptions::Explain::kAnalyze;
+        if (analyze) return AnalyzeResult();
         return FinalResult(options);
       },
       [&](const Error& error) {
@@ -103,14 +106,33 @@ void AiStatement::Plan() {
     ConnectionCatalog catalog(*state_.connection);
     logical_ = plan::Bind({script_, statement_, "quail_r"}, catalog);
   }
-  if (!state_.oracle) state_.Model();
+  if (!state_.oracle) {
+    state_.lookups.tokenizer = &state_.Model().tokenizer();
+  } else {
+    for (const plan::Call& call : logical_.calls) {
+      if (call.kind != plan::CallKind::kCountTokens) continue;
+      throw Error(ErrorCode::kModel,
+                  fmt::format("{} needs a model's tokenizer, which an oracle has not",
+                              call.function),
+                  call.position);
+    }
+  }
   MakeRelations();
   MeasureArguments();
   {
     const TimeInto timed(report_.seconds["plan"]);
-    optimizer::PlanOptions options;
+    optimizer::OptimizerOptions options;
     options.anchor = state_.settings.anchor;
-    plan_ = optimizer::Optimize(logical_, statistics_, options);
+    if (!state_.oracle) {
+      options.count_tokens = [&tokenizer = state_.Model().tokenizer()](std::string_view text) {
+        std::vector<base::TokenId> tokens;
+        tokenizer.Encode(text, tokens);
+        return static_cast<double>(tokens.size());
+      };
+    }
+    model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().spec();
+    device_spec_ = PlanningDevice(state_.config.threads);
+    plan_ = optimizer::Optimize(logical_, statistics_, model_spec_, device_spec_, options);
   }
   for (const std::string& notice : plan_.notices) Notice(notice);
 }
@@ -274,6 +296,66 @@ void AiStatement::FillModel() {
   kv.evictions = counters.evictions;
   for (const auto& step : counters.steps) kv.recomputed_tokens += step.recomputed_tokens;
   report_.kv = kv;
+}
+
+std::unique_ptr<Result> AiStatement::DescribeResult() {
+  KnownResult::Rows rows;
+  for (const columnar::Field& field : DescribeQuery(*state_.connection, plan_.final_sql)) {
+    rows.push_back({field.name, field.type});
+  }
+  Close();
+  return std::make_unique<KnownResult>(
+      std::vector<ColumnInfo>{{"column_name", "VARCHAR"}, {"column_type", "VARCHAR"}},
+      std::move(rows), false);
+}
+
+plan::ExplainHead AiStatement::Head() const {
+  plan::ExplainHead head;
+  head.model = state_.oracle ? "oracle" : state_.model->spec().name;
+  head.device = device_spec_.name;
+  head.max_pairs = state_.settings.max_pairs;
+  if (!state_.oracle) {
+    const text::AnswerWords& words = state_.model->answers().words;
+    head.answers = fmt::format("{} / {}", words.yes, words.no);
+  }
+  return head;
+}
+
+std::unique_ptr<Result> AiStatement::ExplainResult(bool json) {
+  const std::string text =
+      json ? plan::ExplainJson(plan_, Head()) : plan::ExplainText(plan_, Head());
+  Close();
+  return std::make_unique<KnownResult>(std::vector<ColumnInfo>{{"plan", "VARCHAR"}},
+                                       KnownResult::Rows{{text}}, true);
+}
+
+/// Reads the rows to the end, so that all has happened that the plan's figures are of.
+std::unique_ptr<Result> AiStatement::AnalyzeResult() {
+  std::uint64_t rows = 0;
+  {
+    const TimeInto timed(report_.seconds["result"]);
+    const auto stream = state_.connection->Query(plan_.final_sql);
+    while (const auto batch = stream->Next()) rows += batch->rows();
+  }
+  report_.rows = rows;
+  std::vector<plan::StepActual> actual(plan_.steps.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < plan_.steps.size() && next < report_.steps.size(); ++i) {
+    exec::StepCounters described;
+    if (!exec::DescribeStep(plan_, i, described)) continue;
+    const exec::StepCounters& counters = report_.steps[next++].counters;
+    actual[i] = {counters.asked, counters.distinct, counters.yes, counters.no, counters.null,
+                 counters.error};
+    if (counters.tokens) actual[i].fresh_tokens = static_cast<double>(counters.tokens->fresh);
+    actual[i].seconds = counters.seconds;
+    if (i < plan_.estimates.size()) {
+      actual[i].roofline_seconds = plan_.estimates[i].roofline_seconds;
+    }
+  }
+  const std::string text = plan::ExplainText(plan_, Head(), actual);
+  Close();
+  return std::make_unique<KnownResult>(std::vector<ColumnInfo>{{"plan", "VARCHAR"}},
+                                       KnownResult::Rows{{text}}, true);
 }
 
 std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {

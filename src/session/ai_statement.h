@@ -9,11 +9,14 @@
 #include "base/clock.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
+#include "plan/explain.h"
 #include "plan/logical.h"
 #include "plan/physical.h"
 #include "quail/session.h"
 #include "session/report.h"
 #include "session/session_state.h"
+#include "spec/device_spec.h"
+#include "spec/model_spec.h"
 #include "sql/statement.h"
 
 namespace quail::session {
@@ -36,7 +39,9 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void MeasureArguments();
   plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
   void RunSteps();
-  std::unique_ptr<Result> ExplainResult(const RunOptions& options);
+  plan::ExplainHead Head() const;
+  std::unique_ptr<Result> ExplainResult(bool json);
+  std::unique_ptr<Result> AnalyzeResult();
   std::unique_ptr<Result> FinalResult(const RunOptions& options);
   std::unique_ptr<Result> DescribeResult();
 
@@ -45,7 +50,6 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void FillFailures();
   void FillModel();
   void Close();
-  std::vector<plan::CallId> CallsAsked() const;
 
   SessionState& state_;
   std::string script_;
@@ -54,6 +58,8 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   base::Stopwatch total_;
   plan::LogicalPlan logical_;
   std::vector<plan::ArgumentStatistics> statistics_;
+  spec::ModelSpec model_spec_;
+  spec::DeviceSpec device_spec_;
   plan::PhysicalPlan plan_;
   std::unique_ptr<exec::StatementVerdicts> verdicts_;
   bool closed_ = false;

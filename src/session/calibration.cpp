@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,15 +28,6 @@ using infer::cpu::ElementType;
 constexpr double kSeconds = 0.3;
 constexpr std::int64_t kSize = 1024;
 constexpr std::size_t kBytes = std::size_t{256} << 20;
-
-std::filesystem::path CalibrationFile() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
-    return std::filesystem::path(cache) / "quail" / "calibration.json";
-  }
-  const char* home = std::getenv("HOME");
-  return std::filesystem::path(home == nullptr ? "." : home) / ".cache" / "quail" /
-         "calibration.json";
-}
 
 /// A square matrix without a file.
 class SquareTensor : public infer::WeightTensor {
@@ -67,8 +59,7 @@ double MeasureProducts(ElementType type, base::ThreadPool& pool) {
       const base::Stopwatch watch;
       while (watch.seconds() < seconds) {
         for (const auto& panel : weight.panels()) {
-          engine.Multiply(panel, kSize,
-                          {rows, x.data(), y.data() + panel.first_row, kSize, false}, scratch);
+          engine.Multiply(panel, kSize, {rows, x.data(), y.data(), false}, scratch);
         }
         products += 1;
       }
@@ -99,65 +90,75 @@ double MeasureReading(base::ThreadPool& pool) {
   return sum > 0 ? bytes / watch.seconds() : 0;
 }
 
-}  // namespace
-
-std::optional<Calibration> ReadCalibration() {
-  const std::filesystem::path path = CalibrationFile();
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  const auto json = nlohmann::json::parse(text.str(), nullptr, false);
-  if (!json.is_object()) return std::nullopt;
-  const auto number = [&](const char* key) {
-    const auto found = json.find(key);
-    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
-  };
-  Calibration rates;
-  if (const auto device = json.find("device"); device != json.end() && device->is_string()) {
-    rates.device = device->get<std::string>();
-  }
-  rates.threads = static_cast<int>(number("threads"));
-  rates.f32_flops_per_second = number("f32_flops_per_second");
-  rates.bf16_flops_per_second = number("bf16_flops_per_second");
-  rates.bytes_per_second = number("bytes_per_second");
-  rates.path = path.string();
-  if (rates.f32_flops_per_second <= 0 || rates.bytes_per_second <= 0) return std::nullopt;
-  return rates;
-}
-
-}  // namespace quail::session
-
-namespace quail {
-
-Calibration Calibrate(unsigned threads) {
-  base::ThreadPool pool(threads);
-  infer::cpu::CpuOptions options;
-  options.threads = threads;
-  const auto backend = infer::cpu::CreateCpuBackend(options);
-  Calibration rates;
-  rates.device = backend->info().device;
-  rates.threads = static_cast<int>(pool.size());
-  rates.f32_flops_per_second = session::MeasureProducts(infer::cpu::ElementType::kF32, pool);
-  if (backend->info().compute_type == spec::WeightType::kBf16) {
-    rates.bf16_flops_per_second = session::MeasureProducts(infer::cpu::ElementType::kBf16, pool);
-  }
-  rates.bytes_per_second = session::MeasureReading(pool);
-  const std::filesystem::path path = session::CalibrationFile();
-  rates.path = path.string();
-  const nlohmann::ordered_json json{{"device", rates.device},
-                                    {"threads", rates.threads},
-                                    {"f32_flops_per_second", rates.f32_flops_per_second},
-                                    {"bf16_flops_per_second", rates.bf16_flops_per_second},
-                                    {"bytes_per_second", rates.bytes_per_second}};
+void Write(const spec::DeviceSpec& device) {
+  const nlohmann::ordered_json json{{"name", device.name},
+                                    {"source", device.source},
+                                    {"memory_bytes", device.memory_bytes},
+                                    {"f32_rate", device.f32_rate},
+                                    {"bf16_rate", device.bf16_rate},
+                                    {"bandwidth", device.bandwidth}};
+  const std::filesystem::path path = CalibrationPath();
   std::error_code ignored;
   std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream file(path);
   file << json.dump(2) << '\n';
   if (!file.flush()) {
-    throw Error(ErrorCode::kIo, fmt::format("cannot write '{}'", rates.path));
+    throw Error(ErrorCode::kIo, fmt::format("cannot write '{}'", path.string()));
   }
-  return rates;
 }
 
-}  // namespace quail
+}  // namespace
+
+std::filesystem::path CalibrationPath() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return std::filesystem::path(cache) / "quail" / "device.json";
+  }
+  const char* home = std::getenv("HOME");
+  return std::filesystem::path(home == nullptr ? "." : home) / ".cache" / "quail" / "device.json";
+}
+
+spec::DeviceSpec MeasureComputer(unsigned threads) {
+  base::ThreadPool pool(threads);
+  infer::cpu::CpuOptions options;
+  options.threads = threads;
+  const auto backend = infer::cpu::CreateCpuBackend(options);
+  spec::DeviceSpec device;
+  device.name = backend->info().device;
+  device.memory_bytes = static_cast<double>(backend->info().memory_bytes);
+  device.f32_rate = MeasureProducts(ElementType::kF32, pool);
+  if (backend->info().compute_type == spec::WeightType::kBf16) {
+    device.bf16_rate = MeasureProducts(ElementType::kBf16, pool);
+  }
+  device.bandwidth = MeasureReading(pool);
+  device.source = fmt::format("quail calibrate, {} threads", pool.size());
+  Write(device);
+  return device;
+}
+
+std::optional<spec::DeviceSpec> ReadCalibration() {
+  std::ifstream file(CalibrationPath());
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  const auto json = nlohmann::json::parse(text.str(), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  spec::DeviceSpec device;
+  const auto number = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_number() ? found->get<double>() : 0.0;
+  };
+  const auto word = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  device.name = word("name");
+  device.source = word("source");
+  device.memory_bytes = number("memory_bytes");
+  device.f32_rate = number("f32_rate");
+  device.bf16_rate = number("bf16_rate");
+  device.bandwidth = number("bandwidth");
+  if (device.f32_rate <= 0 || device.bandwidth <= 0) return std::nullopt;
+  return device;
+}
+
+}  // namespace quail::session

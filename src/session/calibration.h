@@ -1,12 +1,19 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 
-#include "quail/machine.h"
+#include "spec/device_spec.h"
 
 namespace quail::session {
 
-/// What `quail calibrate` has written, if it has and the file can be read.
-std::optional<Calibration> ReadCalibration();
+/// ${XDG_CACHE_HOME:-~/.cache}/quail/device.json.
+std::filesystem::path CalibrationPath();
+
+/// Measures this computer with `threads` threads (0: all cores) and keeps its row in CalibrationPath.
+spec::DeviceSpec MeasureComputer(unsigned threads);
+
+/// The row that was kept; nothing where there is none or it cannot be read.
+std::optional<spec::DeviceSpec> ReadCalibration();
 
 }  // namespace quail::session

@@ -92,15 +92,25 @@ std::vector<Finding> Examine(const Config& config) {
   }));
   if (!processor.empty()) findings.push_back({"cpu", processor, true});
   findings.push_back(Find("gpu", LookAtGpu));
-  const auto rates = session::ReadCalibration();
-  findings.push_back(
-      {"cost model",
-       rates ? fmt::format("calibrated: {:.0f} GFLOP/s f32, {:.0f} bf16, {:.1f} GB/s",
-                           rates->f32_flops_per_second / 1e9, rates->bf16_flops_per_second / 1e9,
-                           rates->bytes_per_second / 1e9)
-             : "not calibrated: run quail calibrate",
-       true});
+  findings.push_back(Find("cost model", [] {
+    const auto device = session::ReadCalibration();
+    if (!device) return std::string("not calibrated: run quail calibrate");
+    return fmt::format("calibrated: {:.0f} GFLOP/s f32, {:.0f} bf16, {:.1f} GB/s",
+                       device->f32_rate / 1e9, device->bf16_rate / 1e9, device->bandwidth / 1e9);
+  }));
   return findings;
+}
+
+Calibration Calibrate(unsigned threads) {
+  const spec::DeviceSpec device = session::MeasureComputer(threads);
+  Calibration rates;
+  rates.device = device.name;
+  rates.source = device.source;
+  rates.f32_flops_per_second = device.f32_rate;
+  rates.bf16_flops_per_second = device.bf16_rate;
+  rates.bytes_per_second = device.bandwidth;
+  rates.path = session::CalibrationPath().string();
+  return rates;
 }
 
 std::string Describe(const Error& error, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <string>
 
 #include "quail/error.h"
 
@@ -49,13 +50,15 @@ void Settings::Set(std::string_view name, std::string_view value) {
   } else if (name == "ai_sql_error_handling_use_fail_on_error") {
     fail_on_error = ReadBoolean(name, value);
   } else if (name == "quail_anchor") {
-    if (lower != "data" && lower != "as_written" && lower != "plan") {
+    if (lower == "data") {
+      anchor = optimizer::AnchorRule::kData;
+    } else if (lower == "as_written") {
+      anchor = optimizer::AnchorRule::kAsWritten;
+    } else if (lower == "plan") {
+      throw Error(ErrorCode::kUnsupported, "quail_anchor = 'plan' is not supported yet");
+    } else {
       Refuse(name, value, "'data', 'as_written' or 'plan'");
     }
-    if (lower == "plan") {
-      throw Error(ErrorCode::kUnsupported, "quail_anchor = 'plan' is not supported yet");
-    }
-    anchor = lower;
   } else if (name == "quail_max_pairs") {
     max_pairs = ReadCount(name, value);
   } else if (name == "quail_max_tokens" || name == "quail_max_seconds") {

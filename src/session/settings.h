@@ -4,12 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "optimizer/optimizer.h"
+
 namespace quail::session {
 
 /// The settings of sql.md, as SET changes them.
 struct Settings {
   bool fail_on_error = false;        ///< quail_on_error: 'null' or 'fail'
-  std::string anchor = "data";       ///< quail_anchor: data, as_written, plan
+  optimizer::AnchorRule anchor = optimizer::AnchorRule::kData;  ///< quail_anchor
   std::uint64_t max_pairs = 100'000'000;  ///< quail_max_pairs
 
   /// Sets one by its name in lower case. Throws Error{kUsage} for an unknown name (listing those known) or a value that
