@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.h"
 #include "quail/error.h"
@@ -94,6 +95,7 @@ std::unique_ptr<Chunk> CountingBackend::Begin(const PrefillBatch& batch) {
     CheckReadouts(batch);
     if (fault_.empty()) MarkWrites(batch);
     if (fault_.empty()) FollowPaths(batch, paths_);
+    CountScattered(batch);
   }
   if (!options_.validate || !fault_.empty()) HashRows(batch, paths_);
   const auto rows = static_cast<std::size_t>(options_.answer_rows);
@@ -225,6 +227,21 @@ void CountingBackend::FollowPaths(const PrefillBatch& batch, std::vector<std::ui
     Slot& slot = slots_[static_cast<std::size_t>(batch.kv_slots[row])];
     slot.path = paths[row];
     slot.position = batch.positions[row];
+  }
+}
+
+void CountingBackend::CountScattered(const PrefillBatch& batch) {
+  std::set<std::vector<std::int64_t>> seen;
+  std::vector<std::int64_t> last;
+  for (const Run& run : batch.runs) {
+    std::vector<std::int64_t> key;
+    for (std::int32_t s = 0; s < run.span_count; ++s) {
+      const KeySpan& span = batch.spans[static_cast<std::size_t>(run.first_span + s)];
+      if (span.place == KeySpan::Place::kArena) key.insert(key.end(), {span.first, span.length});
+    }
+    if (key.empty() || key == last) continue;
+    scattered_runs_ += seen.insert(key).second ? 0U : 1U;
+    last = std::move(key);
   }
 }
 

@@ -49,6 +49,9 @@ class CountingBackend final : public Backend {
   /// The first thing that was wrong in any batch, empty if nothing.
   const std::string& fault() const { return fault_; }
   std::uint64_t chunks() const { return chunks_; }
+  /// How often, with `validate`, a run had the arena spans of an earlier one of its chunk but
+  /// others stood in between.
+  std::uint64_t scattered_runs() const { return scattered_runs_; }
 
   const BackendInfo& info() const override { return info_; }
   void Configure(const BackendModel& model) override;
@@ -88,6 +91,7 @@ class CountingBackend final : public Backend {
   void FollowPaths(const PrefillBatch& batch, std::vector<std::uint64_t>& paths);
   std::uint64_t FollowSpans(const PrefillBatch& batch, const Run& run,
                             const std::vector<std::uint64_t>& paths);
+  void CountScattered(const PrefillBatch& batch);
   void HashRows(const PrefillBatch& batch, std::vector<std::uint64_t>& paths) const;
 
   CountingOptions options_;
@@ -96,6 +100,7 @@ class CountingBackend final : public Backend {
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> paths_;
   std::uint64_t chunks_ = 0;
+  std::uint64_t scattered_runs_ = 0;
   std::uint32_t weights_ = 0;
 };
 

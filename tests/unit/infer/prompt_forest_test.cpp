@@ -409,6 +409,109 @@ TEST(PromptForest, NonFiniteAnswerIsAStateOfThatAskAlone) {
   ExpectRight(h, answers);
 }
 
+// Case 46: what is cached changes nothing. The same questions with KV kept, with hardly any KV, and
+// asked twice.
+TEST(PromptForest, Case46ColdAndWarmPrefixesGiveEqualAnswers) {
+  std::map<std::pair<std::size_t, std::uint64_t>, float> first;
+  for (const std::int64_t kv : {100000, 700}) {
+    Harness h({.kv_tokens = kv, .chunk_tokens = 256});
+    for (int round = 0; round < 2; ++round) {
+      for (std::uint64_t i = 0; i < 60; ++i) {
+        const NodeId document = h.Child(h.root(), TokensOf(i, 10 + i * 10));
+        h.forest->Expect(document, 0.5);
+        h.Ask(document, {TokensOf(900, 20), TokensOf(901, 30)});
+      }
+      const std::vector<Answer> answers = h.RunAll();
+      EXPECT_EQ(answers.size(), 120U);
+      ExpectRight(h, answers);
+      for (const Answer& answer : answers) {
+        const auto key = std::pair(h.PathOf(answer).size(), answer.index);
+        EXPECT_EQ(first.emplace(key, answer.value).first->second, answer.value);
+      }
+    }
+  }
+}
+
+// Case 49: KV is found by content alone; another text of the same length and place is another path.
+TEST(PromptForest, Case49OtherTextIsComputedAnew) {
+  Harness h({.chunk_tokens = 256});
+  for (const std::uint64_t version : {0, 1}) {
+    h.forest->ResetCounters();
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      const NodeId document = h.Child(h.root(), TokensOf(100 * version + i, 50));
+      h.forest->Expect(document, 0.9);
+      h.Ask(document, {TokensOf(900, 20)});
+    }
+    ExpectRight(h, h.RunAll());
+    EXPECT_EQ(h.fresh(), 10U * 70);
+  }
+}
+
+// Case 59: very short answers, a shared prefix and documents of 1 to 30,000 tokens, some longer
+// than a chunk.
+TEST(PromptForest, Case59LengthsFromOneToThirtyThousand) {
+  Harness h({.kv_tokens = 64000, .chunk_tokens = 4096, .context_tokens = 40960});
+  const NodeId head = h.Child(h.root(), TokensOf(1, 500));
+  std::size_t asks = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const std::size_t length = 1 + i * i * i * 30000 / (199ULL * 199 * 199);
+    h.Ask(h.Child(head, TokensOf(100 + i, length)), {MakeTokens({7})});
+    ++asks;
+  }
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), asks);
+  ExpectRight(h, answers);
+  EXPECT_EQ(h.fresh(), h.minimum());
+}
+
+// Case 61: borders are offsets: a document that contains the question's own tokens is a document.
+TEST(PromptForest, Case61DocumentsThatContainTheDelimiter) {
+  Harness h({.chunk_tokens = 64});
+  const Tokens cue = MakeTokens({11, 12, 13});
+  h.Ask(h.Child(h.root(), cue + cue), {cue, cue + cue, MakeTokens({11})});
+  h.Ask(h.Child(h.root(), cue), {cue, cue + cue + cue});
+  const std::vector<Answer> answers = h.RunAll();
+  EXPECT_EQ(answers.size(), 5U);
+  ExpectRight(h, answers);
+}
+
+// An anchor whose join stops early is not read to its end, and waves keep chunks full over many
+// anchors.
+TEST(PromptForest, WavesOverManyGroupsKeepChunksFull) {
+  constexpr std::int32_t kChunk = 2048;
+  Harness h({.kv_tokens = 40000, .chunk_tokens = kChunk});
+  const std::vector<Tokens> partners = Leaves(50000, 300, 12);
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const GroupId group = h.forest->AddGroup({.enough = 1, .selectivity = 0.3});
+    h.Ask(h.Child(h.root(), TokensOf(i, 60)), partners, {.group = group});
+  }
+  const std::vector<Answer> answers = h.RunAll();
+  ExpectRight(h, answers);
+  EXPECT_LT(answers.size(), 400U * 12);
+  EXPECT_GE(answers.size(), 400U * 4);
+  std::vector<std::int32_t> sizes = h.forest->counters().chunk_sizes;
+  std::nth_element(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2),
+                   sizes.end());
+  EXPECT_GE(sizes[sizes.size() / 2], kChunk * 9 / 10);
+  EXPECT_EQ(h.recomputed(), 0U);
+}
+
+// Whatever the order of arrival: filters and joins over the same documents, two frames each.
+TEST(PromptForest, RunsOverOneAnchorAreAdjacent) {
+  Harness h({.chunk_tokens = 1024});
+  const std::vector<Tokens> partners = Leaves(1000, 40, 10);
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint64_t i = 0; i < 12; ++i) {
+      const NodeId document = h.Child(h.root(), TokensOf(i, 300));
+      h.forest->Expect(document, 1);
+      h.Ask(document, Leaves(2000 + static_cast<std::uint64_t>(round), 1, 30));
+      h.Ask(h.Child(document, TokensOf(500 + i % 2, 36)), partners);
+    }
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.backend.scattered_runs(), 0U);
+}
+
 TEST(PromptForest, ClearForgetsAll) {
   Harness h({});
   h.Ask(h.Child(h.root(), TokensOf(1, 30)), {TokensOf(2, 5)});
