@@ -73,6 +73,7 @@ class BlockBinder {
   void NameResultColumns();
   void BindCallsIn(sql::Json& node);
   void BindCall(sql::Json& node);
+  ItemSet ResolveArgument(const sql::Json& argument) const;
   Argument BindArgument(const sql::Json& expression, ItemSet items);
   std::string LookupSql(const Call& call) const;
   void CheckAnchor(const Call& call, const sql::Json& node) const;

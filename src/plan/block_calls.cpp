@@ -24,7 +24,7 @@ void BlockBinder::BindCall(Json& node) {
   ItemSet all = 0;
   std::vector<ItemSet> reads;
   for (const Json& argument : read.prompt.arguments) {
-    reads.push_back(scope_.ResolveArgument(argument));
+    reads.push_back(ResolveArgument(argument));
     if (std::popcount(reads.back()) > 1) {
       throw source_.At(
           argument, ErrorCode::kUnsupported,
@@ -60,6 +60,20 @@ void BlockBinder::BindCall(Json& node) {
   lookup[kCallMark] = call.id.value();
   lookup["alias"] = alias;
   node = std::move(lookup);
+}
+
+ItemSet BlockBinder::ResolveArgument(const Json& argument) const {
+  try {
+    return scope_.ResolveArgument(argument);
+  } catch (const Error& error) {
+    const bool unknown = std::string_view(error.what()).starts_with("unknown column");
+    if (!place_.nested || !unknown) throw;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{}; an AI call that reads a column of an enclosing query is not "
+                            "supported yet",
+                            error.what()),
+                error.position());
+  }
 }
 
 Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {

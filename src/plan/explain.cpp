@@ -156,14 +156,14 @@ std::string HeadText(const PhysicalPlan& plan, const ExplainHead& head) {
   const StepEstimate total = TotalOf(plan);
   std::string first = fmt::format("model {}, device {}", head.model, head.device);
   if (!head.answers.empty()) first += fmt::format(", answers {}", head.answers);
-  std::string second = fmt::format(
+  if (head.max_pairs) {
+    first += fmt::format(", at most {} pairs", Count(static_cast<double>(*head.max_pairs)));
+  }
+  const std::string second = fmt::format(
       "total {} asks, {} pairs, {} fresh tokens ({} requested), speed of light {}, predicted {}",
       Count(total.asks), Count(PairsOf(plan)), Count(total.fresh_tokens),
       Count(total.requested_tokens), Duration(total.roofline_seconds),
       Duration(total.predicted_seconds));
-  if (head.max_pairs) {
-    second += fmt::format("; budget {} pairs", Count(static_cast<double>(*head.max_pairs)));
-  }
   return Cut(first, kColumns) + "\n" + Cut(second, kColumns) + "\n";
 }
 

@@ -1,0 +1,329 @@
+#include "plan/binder.h"
+
+#include "engine.h"
+
+namespace quail::plan {
+namespace {
+
+class BinderTest : public EngineTest {
+ protected:
+  void SetUp() override {
+    EngineTest::SetUp();
+    if (IsSkipped()) return;
+    Run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'red', 'ann', 5), (2, 'blue', 'bob', 9), "
+        "(3, NULL, 'cy', 1), (4, 'red', 'dan', 7)) v(id, body, author, price)");
+    Run("CREATE TABLE a AS SELECT * FROM (VALUES (1, 'x', 'p'), (2, 'y', 'p'), (3, 'x', 'q')) "
+        "v(id, x, k)");
+    Run("CREATE TABLE b AS SELECT * FROM (VALUES (10, 'u', 'p'), (11, 'v', 'r')) v(bid, y, k)");
+    Run("CREATE TABLE empty AS SELECT * FROM t WHERE FALSE");
+    Run("CREATE TABLE ids AS SELECT 1 AS id, [3, 4]::INTEGER[] AS tokens");
+    verdicts_ = {{"red", true}, {"blue", false}, {"x,u", true}, {"y,u", false}, {"x,v", true}};
+  }
+
+  void ExpectError(const std::string& sql, ErrorCode code, std::string_view at,
+                   std::string_view says, Dialect dialect = Dialect::kSnowflake) {
+    const Error error = BindError(sql, dialect);
+    EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << sql << "\n"
+                                                                      << error.what();
+    ASSERT_TRUE(error.position()) << sql << "\n" << error.what();
+    EXPECT_EQ(error.position()->offset, sql.find(at)) << sql << "\n" << error.what();
+    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+  }
+};
+
+TEST_F(BinderTest, AFilterKeepsOrdinaryConditionsInItsRelation) {
+  const LogicalPlan plan = Bind(
+      "SELECT id FROM t WHERE AI_FILTER(PROMPT('Nice? {0}', body)) AND price > 2 ORDER BY id LIMIT "
+      "1");
+  ASSERT_EQ(plan.calls.size(), 1U);
+  EXPECT_EQ(plan.calls[0].prompt, "Nice? {0}");
+  EXPECT_EQ(plan.calls[0].function, "AI_FILTER");
+  ASSERT_EQ(plan.calls[0].arguments.size(), 1U);
+  EXPECT_EQ(plan.calls[0].arguments[0].sql, "body");
+  ASSERT_EQ(plan.ai_conjuncts.size(), 1U);
+  EXPECT_TRUE(plan.ai_conjuncts[0].is_call);
+  EXPECT_NE(plan.relations[0].create_sql.find("price > 2"), std::string::npos);
+  EXPECT_EQ(plan.final_sql.find("price"), std::string::npos) << plan.final_sql;
+  EXPECT_FALSE(plan.limit) << "ORDER BY needs all rows";
+  EXPECT_EQ(RowsOf(plan), "1\n");
+}
+
+TEST_F(BinderTest, StarShowsTheUsersColumnsOnly) {
+  EXPECT_EQ(RowsOf(Bind("SELECT * FROM t WHERE AI_FILTER(body) ORDER BY id")),
+            "1|red|ann|5\n4|red|dan|7\n");
+  EXPECT_EQ(RowsOf(Bind("FROM t WHERE NOT AI_FILTER(body)")), "2|blue|bob|9\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT b.*, a.id FROM a JOIN b USING (k) WHERE "
+                        "AI_FILTER(PROMPT('{0} {1}', x, y))")),
+            "10|u|p|1\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT * FROM a NATURAL JOIN b WHERE AI_FILTER(PROMPT('{0} {1}', x, y))")),
+            "1|x|p|10|u\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT * FROM a SEMI JOIN b ON AI_FILTER(PROMPT('{0} {1}', x, y)) "
+                        "ORDER BY id")),
+            "1|x|p\n3|x|q\n");
+}
+
+TEST_F(BinderTest, JoinsRestrictTheirRelationsFirst) {
+  const LogicalPlan plan = Bind(
+      "SELECT a.id, bid FROM a JOIN b ON a.k = b.k AND AI_FILTER(PROMPT('{0} {1}', a.x, b.y)) "
+      "WHERE a.id > 0");
+  ASSERT_EQ(plan.relational_conjuncts.size(), 1U);
+  EXPECT_EQ(plan.relational_conjuncts[0].relations.size(), 2U);
+  EXPECT_EQ(plan.reduction_sql.size(), 2U);
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  for (const std::string& sql : plan.reduction_sql) Run(sql);
+  EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[0].table), "2\n") << "a.k = 'q' is gone";
+  EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[1].table), "1\n");
+  EXPECT_EQ(Rows(plan.final_sql), "1|10\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+}
+
+TEST_F(BinderTest, NothingIsAskedBesideAnEmptyTable) {
+  const LogicalPlan plan = Bind("SELECT 1 FROM t, empty WHERE AI_FILTER(t.body)");
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  for (const std::string& sql : plan.reduction_sql) Run(sql);
+  EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[0].table), "0\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+}
+
+TEST_F(BinderTest, PromptsHaveOneCanonicalForm) {
+  const auto form = [&](const std::string& call, Dialect dialect = Dialect::kSnowflake) {
+    const LogicalPlan plan = Bind("SELECT id FROM t WHERE " + call, dialect);
+    std::string out = plan.calls.at(0).prompt;
+    for (const Argument& argument : plan.calls[0].arguments) out += " | " + argument.sql;
+    return out;
+  };
+  EXPECT_EQ(form("AI_FILTER(PROMPT('{1} {0} {1}', body, author))"), "{1} {0} {1} | body | author");
+  EXPECT_EQ(form("AI_FILTER(PROMPT('{1}?', body, author))"), "{0}? | author");
+  EXPECT_EQ(form("AI_FILTER('Good? ' || body || ' by {' || upper(author))"),
+            "Good? {0} by {{{1} | body | upper(author)");
+  EXPECT_EQ(form("AI_FILTER(CONCAT('a', body, 3))"), "a{0}3 | body");
+  EXPECT_EQ(form("AI_FILTER(body)"), "{0} | body");
+  EXPECT_EQ(form("AI_FILTER('wet {0}?')"), "wet {{0}}?");
+  EXPECT_EQ(form("AI_FILTER(PROMPT('{{0}} {\"a\": {0}} {01}', body))"),
+            "{{0}} {\"a\": {0}} {01} | body");
+  EXPECT_EQ(form("AI_FILTER(PROMPT('{0} {1}', body, 'c'))"), "{0} {1} | body | 'c'");
+  EXPECT_EQ(form("AI.IF(('Good? ', body, ' by ', upper(author)))", Dialect::kBigQuery),
+            "Good? {0} by {1} | body | upper(author)");
+  EXPECT_EQ(form("AI.IF(PROMPT(\"{body} by {t.author}?\"))", Dialect::kBigQuery).substr(0, 12),
+            "{0} by {1}? ");
+}
+
+// Case 5: one parenthesis is no tuple; STRUCT and tuples are concatenations, aliases ignored.
+TEST_F(BinderTest, Bug5StructAndTuplePrompts) {
+  const auto form = [&](const std::string& call) {
+    return Bind("SELECT id FROM t WHERE " + call, Dialect::kBigQuery).calls.at(0).prompt;
+  };
+  EXPECT_EQ(form("AI.IF((body))"), "{0}");
+  EXPECT_EQ(form("AI.IF((body, '?'))"), "{0}?");
+  EXPECT_EQ(form("AI.IF(STRUCT(body AS d, '?' AS q))"), "{0}?");
+}
+
+// Case 4: fields of calls, and calls that are only known.
+TEST_F(BinderTest, Bug4FieldAccessOnACall) {
+  const LogicalPlan plan = Bind(
+      "SELECT AI_FILTER(body, TRUE):value::BOOLEAN AS v, "
+      "AI_FILTER(body, return_error_details => TRUE):error AS e FROM t");
+  EXPECT_EQ(plan.calls.size(), 1U);
+  EXPECT_TRUE(plan.calls[0].options.return_error_details);
+  EXPECT_EQ(RowsOf(plan), "true|-\nfalse|-\n-|-\ntrue|-\n");
+}
+
+// Case 8: exact types of an empty result.
+TEST_F(BinderTest, Bug8TypesAreExactWithoutRows) {
+  const LogicalPlan plan = Bind(
+      "DESCRIBE SELECT AI_FILTER(body), AI_PROB(body), AI_FILTER(body), "
+      "AI_FILTER(body, TRUE) AS d, AI_COUNT_TOKENS(body) AS n FROM t");
+  EXPECT_TRUE(plan.computed.empty());
+  const std::string rows = RowsOf(plan);
+  EXPECT_NE(rows.find("ai_filter|BOOLEAN|"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("ai_prob|DOUBLE|"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("ai_filter_1|BOOLEAN|"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("d|STRUCT(\"value\" BOOLEAN, \"error\" VARCHAR)|"), std::string::npos)
+      << rows;
+  EXPECT_NE(rows.find("n|INTEGER|"), std::string::npos) << rows;
+}
+
+// Case 10: a prompt without a column is one question, with a notice.
+TEST_F(BinderTest, Bug10AConstantPromptIsAskedOnce) {
+  const LogicalPlan plan = Bind("SELECT id FROM t WHERE AI_FILTER('Is water wet?')");
+  ASSERT_EQ(plan.calls.size(), 1U);
+  EXPECT_TRUE(plan.calls[0].arguments.empty());
+  ASSERT_EQ(plan.notices.size(), 1U);
+  EXPECT_NE(plan.notices[0].find("no column"), std::string::npos);
+  ASSERT_EQ(plan.computed.size(), 1U);
+}
+
+// Case 20: half-bound templates.
+TEST_F(BinderTest, Bug20SlotsWithoutAnExpression) {
+  ExpectError("SELECT id FROM t WHERE AI_FILTER(PROMPT('ok? {1}', body))", ErrorCode::kBind,
+              "'ok? {1}'", "no expression for {1}");
+  EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(PROMPT('ok?', body))").notices.size(), 1U);
+  EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(PROMPT('{0} {0}', body))").calls[0].prompt,
+            "{0} {0}");
+  EXPECT_TRUE(
+      Bind("SELECT id FROM t WHERE AI_FILTER(PROMPT('{{0}}', body))").calls[0].arguments.empty());
+}
+
+// Case 82: the announcement's query, in the dialect that has texts in double quotes.
+TEST_F(BinderTest, Bug82NamedSlotsAreResolved) {
+  const std::string join = "SELECT a.id, bid FROM a JOIN b ON ";
+  const LogicalPlan plan =
+      Bind(join + "AI.IF(PROMPT(\"{a.x} {y}\")) ORDER BY ALL", Dialect::kBigQuery);
+  EXPECT_EQ(plan.calls[0].prompt, "{0} {1}");
+  EXPECT_EQ(RowsOf(plan), "1|10\n1|11\n3|10\n3|11\n");
+  ExpectError(join + "AI.IF(PROMPT(\"{a.x} {b.z}\"))", ErrorCode::kBind, "b.z", "no column z",
+              Dialect::kBigQuery);
+  ExpectError(join + "AI.IF(PROMPT(\"{a.x} {k}\"))", ErrorCode::kBind, "k}", "ambiguous",
+              Dialect::kBigQuery);
+}
+
+TEST_F(BinderTest, OrdinaryTermsGuardTheCalls) {
+  const LogicalPlan plan = Bind(
+      "SELECT id FROM t WHERE AI_FILTER(body) OR price > 6 OR "
+      "AI_FILTER(author)");
+  ASSERT_EQ(plan.ai_conjuncts.size(), 1U);
+  const auto& calls = plan.ai_conjuncts[0].calls;
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_NE(calls[0].guard.find("price > 6"), std::string::npos);
+  EXPECT_EQ(calls[0].guard.find("quail_verdict"), std::string::npos);
+  EXPECT_NE(calls[1].guard.find("quail_verdict(0"), std::string::npos);
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  EXPECT_EQ(
+      Rows("SELECT count(*) FROM " + plan.relations[0].table + " AS t WHERE " + calls[0].guard),
+      "2\n");
+  EXPECT_EQ(Rows(plan.final_sql), "1\n2\n4\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+}
+
+TEST_F(BinderTest, CaseAsksWhereItsBranchIsReached) {
+  const LogicalPlan plan = Bind(
+      "SELECT id, CASE WHEN price > 5 THEN 'dear' WHEN AI_FILTER(body) THEN 'P' ELSE 'N' END s "
+      "FROM t");
+  ASSERT_EQ(plan.computed.size(), 1U);
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
+  EXPECT_EQ(Rows(plan.final_sql), "1|P\n2|dear\n3|N\n4|dear\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+}
+
+TEST_F(BinderTest, OuterJoinsKeepTheirRows) {
+  const LogicalPlan plan = Bind(
+      "SELECT a.id, bid FROM a LEFT JOIN b ON AI_FILTER(PROMPT('{0} {1}', a.x, b.y)) AND a.k = b.k "
+      "ORDER BY a.id");
+  EXPECT_TRUE(plan.ai_conjuncts.empty());
+  ASSERT_EQ(plan.computed.size(), 1U);
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
+  EXPECT_EQ(Rows(plan.final_sql), "1|10\n2|-\n3|-\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+}
+
+TEST_F(BinderTest, SqlAroundTheCallsIsTheEngines) {
+  EXPECT_EQ(RowsOf(Bind("SELECT v, count(*) FROM (SELECT AI_FILTER(body) AS v FROM t WHERE id < 4) "
+                        "GROUP BY ALL ORDER BY ALL")),
+            "false|1\ntrue|1\n-|1\n");
+  EXPECT_EQ(
+      RowsOf(Bind("WITH c AS (SELECT * FROM t WHERE id > 1) SELECT k, count(*) AS n FROM c JOIN "
+                  "a USING (id) WHERE AI_FILTER(body) OR price = 9 GROUP BY k ORDER BY n DESC")),
+      "p|1\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT id FROM t WHERE AI_FILTER(body) UNION ALL SELECT id FROM a WHERE "
+                        "AI_FILTER(x || 'z') IS NULL ORDER BY ALL")),
+            "1\n1\n2\n3\n4\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT id FROM a WHERE id IN (SELECT id FROM t WHERE AI_FILTER(body))")),
+            "1\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT sum(CASE WHEN AI_FILTER(body) THEN 1 ELSE 0 END) FROM t")), "2\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT id FROM t WHERE AI_PROB(body) > 0.5 ORDER BY id DESC")), "4\n1\n");
+  EXPECT_EQ(RowsOf(Bind("SELECT AI_FILTER(body) AS v, id FROM t WHERE v ORDER BY id")),
+            "true|1\ntrue|4\n");
+}
+
+TEST_F(BinderTest, StatementsAroundAQueryStay) {
+  RowsOf(Bind("CREATE TABLE kept AS SELECT id FROM t WHERE AI_FILTER(body)"));
+  EXPECT_EQ(Rows("SELECT id FROM kept ORDER BY id"), "1\n4\n");
+  RowsOf(Bind("INSERT INTO kept SELECT id + 10 FROM t WHERE NOT AI_FILTER(body)"));
+  EXPECT_EQ(Rows("SELECT max(id) FROM kept"), "12\n");
+}
+
+TEST_F(BinderTest, LimitsCountOnlyWhatTheTermsDecide) {
+  EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(body) LIMIT 2 OFFSET 1").limit, 3U);
+  EXPECT_EQ(Bind("SELECT left(body, 2) FROM t WHERE AI_FILTER(body) LIMIT 2").limit, 2U);
+  for (const char* sql :
+       {"SELECT count(*) FROM t WHERE AI_FILTER(body) LIMIT 1",
+        "SELECT DISTINCT id FROM t WHERE AI_FILTER(body) LIMIT 1",
+        "SELECT id FROM t WHERE AI_FILTER(body) ORDER BY id LIMIT 1",
+        "SELECT quantile_cont(id, 0.5) FROM t WHERE AI_FILTER(body) LIMIT 1",
+        "SELECT id, AI_FILTER(author) FROM t WHERE AI_FILTER(body) LIMIT 1",
+        "SELECT a.id FROM a ANTI JOIN b ON a.k = b.k WHERE AI_FILTER(x) LIMIT 1"}) {
+    EXPECT_FALSE(Bind(sql).limit) << sql;
+  }
+}
+
+TEST_F(BinderTest, EqualCallsAreOne) {
+  const LogicalPlan plan = Bind(
+      "SELECT AI_FILTER(body) FROM t WHERE AI_FILTER(body) AND "
+      "AI_FILTER('' || body) AND AI_FILTER(author)");
+  EXPECT_EQ(plan.calls.size(), 2U);
+  EXPECT_EQ(plan.relations[0].id_columns.size(), 2U);
+}
+
+TEST_F(BinderTest, TokenColumnsAreKeyedByTheirIds) {
+  const LogicalPlan plan = Bind("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', tokens))");
+  EXPECT_NE(plan.relations[0].create_sql.find("quail_token_list_id(tokens)"), std::string::npos);
+}
+
+TEST_F(BinderTest, OptionsAreReadAndChecked) {
+  const Call call =
+      Bind(
+          "SELECT a.id FROM a JOIN b ON AI_FILTER(PROMPT('{0} {1}', x, y), {'selectivity': 0.25, "
+          "'anchor': 'b', 'threshold': 0.5, 'on_long': 'head'}, max_error_ratio => 0.1)")
+          .calls[0];
+  EXPECT_EQ(call.options.selectivity, 0.25);
+  EXPECT_EQ(call.options.anchor, "b");
+  EXPECT_EQ(call.options.threshold, 0.5);
+  EXPECT_EQ(call.options.max_error_ratio, 0.1);
+  EXPECT_EQ(static_cast<int>(call.options.on_long), static_cast<int>(OnLong::kHead));
+  const std::string head = "SELECT id FROM t WHERE AI_FILTER(body, ";
+  ExpectError(head + "{'selectivty': 0.3})", ErrorCode::kBind, "0.3", "unknown option selectivty");
+  ExpectError(head + "{'selectivity': 1.5})", ErrorCode::kBind, "1.5", "from 0 to 1");
+  ExpectError(head + "{'on_long': 'cut'})", ErrorCode::kBind, "'cut'", "on_long");
+  ExpectError(head + "nonsense => 1)", ErrorCode::kBind, "1)", "no argument nonsense");
+  ExpectError(head + "examples => 7)", ErrorCode::kUnsupported, "7)", "not supported yet");
+  ExpectError(head + "author)", ErrorCode::kBind, "author", "files are not supported");
+  ExpectError("SELECT id FROM t WHERE AI_FILTER(body, {'anchor': 'zz'})", ErrorCode::kBind,
+              "AI_FILTER", "'zz'");
+  EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(body, endpoint => 'x', connection_id => 'y')")
+                .notices.size(),
+            2U);
+}
+
+TEST_F(BinderTest, ErrorsStandAtTheUsersText) {
+  ExpectError("SELECT id FROM t WHERE /* c */ AI_FILTER(PROMPT('it''s {0}', boddy))",
+              ErrorCode::kBind, "boddy", "unknown column boddy");
+  ExpectError("SELECT a.id FROM a, b WHERE AI_FILTER(k)", ErrorCode::kBind, "k)", "ambiguous");
+  ExpectError("SELECT id FROM t WHERE AI_FILTER(\"Is it nice?\")", ErrorCode::kBind,
+              "\"Is it nice?\"", "'..'");
+  // What the engine finds: in a part that is ours to print again, its places still hold.
+  ExpectError("SELECT 'a\\'b' AS s, nope FROM t WHERE AI_FILTER(body)", ErrorCode::kBind, "nope",
+              "nope");
+  ExpectError("SELECT 'a\\'b' AS s FROM t WHERE AI_FILTER(body) ORDER 5", ErrorCode::kSyntax, "5",
+              "syntax error");
+  ExpectError("SELECT id FROM nowhere WHERE AI_FILTER(body)", ErrorCode::kBind, "nowhere",
+              "nowhere");
+}
+
+TEST_F(BinderTest, ShapesThatAreNotDoneAreRefused) {
+  ExpectError("SELECT id FROM (SELECT * FROM t WHERE AI_FILTER(body)) WHERE AI_FILTER(author)",
+              ErrorCode::kUnsupported, "AI_FILTER(body)", "not supported yet");
+  ExpectError("SELECT 1 FROM a, b, t WHERE AI_FILTER(PROMPT('{0}{1}{2}', x, y, body))",
+              ErrorCode::kUnsupported, "AI_FILTER", "three or more");
+  ExpectError(
+      "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE "
+      "AI_FILTER(PROMPT('{0} {1}', a.x, b.y)))",
+      ErrorCode::kUnsupported, "a.x", "enclosing query");
+  ExpectError("SELECT AI_FILTER(max(body)) FROM t", ErrorCode::kUnsupported, "max", "max");
+  ExpectError("SELECT 1 FROM a, b WHERE AI_FILTER(lower(x || y))", ErrorCode::kUnsupported, "lower",
+              "two tables");
+}
+
+}  // namespace
+}  // namespace quail::plan
