@@ -21,6 +21,7 @@ struct KeySpan {
 struct Run {
   std::int32_t first_row = 0;
   std::int32_t rows = 0;
+  // Runs may share spans: asks over one anchor have the same first_span.
   std::int32_t first_span = 0;  ///< spans [first_span, first_span + span_count) of PrefillBatch::spans
   std::int32_t span_count = 0;
 };
