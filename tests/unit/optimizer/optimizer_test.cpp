@@ -52,7 +52,8 @@ class PlanBuilder {
   }
   PlanBuilder& Equal(std::uint32_t a, std::uint32_t b) {
     plan_.relational_conjuncts.push_back(
-        {"r" + std::to_string(a) + ".k = r" + std::to_string(b) + ".k", {RelationId(a), RelationId(b)}});
+        {"r" + std::to_string(a) + ".k = r" + std::to_string(b) + ".k",
+         {RelationId(a), RelationId(b)}});
     return *this;
   }
   plan::Call& LastCall() { return plan_.calls.back(); }
@@ -232,9 +233,8 @@ TEST(OptimizerDeathTest, VerifyFindsALostPredicate) {
 TEST(CostModel, TheWrongAnchorCostsAMultiple) {
   const spec::ModelSpec model;
   const spec::DeviceSpec device;
-  const CostModel cost(model, device, [](std::string_view text) {
-    return static_cast<double>(text.size()) / 4;
-  });
+  const CostModel cost(model, device,
+                       [](std::string_view text) { return static_cast<double>(text.size()) / 4; });
   plan::Call call;
   call.prompt = "{0} mentions {1}?";
   const PromptTokens prompt = cost.PromptOf(call);
