@@ -42,9 +42,11 @@ class ProgressTeller {
   void Tell(const StepRun& run, const TokenCounters& tokens, bool last) {
     if (!options_.on_progress) return;
     if (!last && since_told_.seconds() < kProgressSeconds) return;
+    const std::uint64_t done = run.counters().distinct;
+    if (last && done == told_) return;
+    told_ = done;
     since_told_.Restart();
     const double seconds = since_begin_.seconds();
-    const std::uint64_t done = run.counters().distinct;
     Progress progress;
     progress.step = step_;
     progress.asks_done = done;
@@ -70,6 +72,7 @@ class ProgressTeller {
   std::string step_;
   base::Stopwatch since_begin_;
   base::Stopwatch since_told_;
+  std::uint64_t told_ = 0;
 };
 
 }  // namespace

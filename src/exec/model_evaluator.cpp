@@ -274,7 +274,7 @@ Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag
   switch (answer.state) {
     case infer::AnswerState::kValue:
       outcome.verdict = answer.value > 0 ? Verdict::kTrue : Verdict::kFalse;
-      outcome.margin = answer.value;
+      outcome.margin = answer.value * parts_.margin_scale;
       break;
     case infer::AnswerState::kNonFinite:
       outcome.verdict = Verdict::kError;

@@ -22,6 +22,7 @@ struct ModelParts {
   text::TextStore& texts;
   base::ThreadPool& pool;
   text::AnswerWords words;
+  float margin_scale = 1;  ///< > 0; margins are multiplied by it to be calibrated
 };
 
 /// Decides asks by a model: lays prompts out as token segments of the prompt forest, so that a document or anchor is

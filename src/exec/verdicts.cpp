@@ -95,7 +95,7 @@ Judgement VerdictTable::Find(std::span<const TextId> key) const {
   if (slot == 0) return {};
   const std::size_t entry = slot - 1;
   Judgement judgement{verdicts_[entry], keeps_margins_ ? margins_[entry] : 0.0F, 0};
-  if (judgement.verdict == Verdict::kError) judgement.reason = entry_reasons_.at(entry);
+  if (judgement.verdict == Verdict::kError) judgement.reason = failed_entries_.at(entry).reason;
   return judgement;
 }
 
@@ -119,7 +119,7 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
   const std::size_t entry = Entry(key);
   verdicts_[entry] = verdict;
   if (keeps_margins_) margins_[entry] = margin;
-  if (verdict == Verdict::kError) entry_reasons_[entry] = ReasonIndex(reason);
+  if (verdict == Verdict::kError) failed_entries_[entry].reason = ReasonIndex(reason);
 }
 
 std::size_t VerdictTable::Entry(std::span<const TextId> key) {
@@ -152,12 +152,19 @@ std::uint32_t VerdictTable::ReasonIndex(const std::string& reason) {
   return it->second;
 }
 
+void VerdictTable::CountFailedRows(std::span<const TextId> key, std::uint64_t rows) {
+  const std::uint32_t slot = slots_[FindSlot(key)];
+  QUAIL_CHECK(slot != 0);
+  failed_entries_.at(slot - 1).rows += rows;
+}
+
 std::vector<VerdictTable::Failure> VerdictTable::Failures() const {
   std::vector<Failure> failures;
   for (std::size_t entry = 0; entry < verdicts_.size(); ++entry) {
     if (verdicts_[entry] != Verdict::kError) continue;
     const auto key = std::span(keys_).subspan(entry * width_, width_);
-    failures.push_back({{key.begin(), key.end()}, entry_reasons_.at(entry)});
+    const FailedEntry& failed = failed_entries_.at(entry);
+    failures.push_back({{key.begin(), key.end()}, failed.reason, failed.rows});
   }
   return failures;
 }

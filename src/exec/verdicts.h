@@ -50,7 +50,10 @@ class VerdictTable {
   struct Failure {
     std::vector<TextId> key;
     std::uint32_t reason = 0;
+    std::uint64_t rows = 0;  ///< rows or pairs of rows that have no verdict because of it
   };
+  /// Counts rows without verdict. REQUIRES: the key's evaluation failed.
+  void CountFailedRows(std::span<const TextId> key, std::uint64_t rows);
   std::vector<Failure> Failures() const;
 
  private:
@@ -81,7 +84,12 @@ class VerdictTable {
   std::vector<TextId> keys_;  ///< width_ a entry
   std::vector<Verdict> verdicts_;
   std::vector<float> margins_;
-  std::unordered_map<std::size_t, std::uint32_t> entry_reasons_;
+  /// Of a failed entry.
+  struct FailedEntry {
+    std::uint32_t reason = 0;
+    std::uint64_t rows = 0;
+  };
+  std::unordered_map<std::size_t, FailedEntry> failed_entries_;
   std::vector<std::string> reasons_;
   std::unordered_map<std::string, std::uint32_t> reason_index_;
 };

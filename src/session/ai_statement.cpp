@@ -47,9 +47,10 @@ class TimeInto {
 
 }  // namespace
 
-AiStatement::AiStatement(SessionState& state, std::string_view script, sql::Statement statement)
+AiStatement::AiStatement(SessionState& state, std::string_view script,
+                         const Session::Statement& text, sql::Statement statement)
     : state_(state), script_(script), statement_(std::move(statement)) {
-  report_.query = statement_.before + statement_.query + statement_.after;
+  report_.query = text.text;
   report_.dialect = DialectName(state_.config.dialect);
   report_.seed = state_.config.seed;
   report_.started_at = IsoTime();
@@ -208,6 +209,9 @@ void AiStatement::RunSteps() {
   }
   verdicts_ = std::make_unique<exec::StatementVerdicts>(plan_);
   state_.lookups.verdicts = verdicts_.get();
+  if (!state_.oracle) {
+    if (const std::string caution = state_.Model().Caution(); !caution.empty()) Notice(caution);
+  }
   exec::Evaluator& evaluator =
       state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
   exec::ExecutorOptions options;
@@ -263,7 +267,7 @@ void AiStatement::FillFailures() {
       state_.errors.push_back(
           {report_.query, call->function, call->prompt,
            arguments.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), reason,
-           std::nullopt});
+           std::to_string(failure.rows)});
     }
   }
   for (auto& [reason, failure] : failures) {
@@ -300,8 +304,10 @@ void AiStatement::FillModel() {
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {
   KnownResult::Rows rows;
-  for (const columnar::Field& field : DescribeQuery(*state_.connection, plan_.final_sql)) {
-    rows.push_back({field.name, field.type});
+  for (auto& row : relational::QueryText(
+           *state_.connection,
+           fmt::format("SELECT column_name, column_type FROM ({}\n)", plan_.final_sql))) {
+    rows.push_back(std::move(row));
   }
   Close();
   return std::make_unique<KnownResult>(
@@ -359,7 +365,7 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
 }
 
 std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
-  const std::string sql = statement_.before + plan_.final_sql + statement_.after;
+  const std::string& sql = plan_.final_sql;
   relational::Connection& connection = *state_.connection;
   const auto self = shared_from_this();
   RowsObserver observer;

@@ -25,7 +25,9 @@ namespace quail::session {
 /// the report behind, also where it failed.
 class AiStatement : public std::enable_shared_from_this<AiStatement> {
  public:
-  AiStatement(SessionState& state, std::string_view script, sql::Statement statement);
+  /// `text` is the statement as the user wrote it, a part of `script`.
+  AiStatement(SessionState& state, std::string_view script, const Session::Statement& text,
+              sql::Statement statement);
   ~AiStatement();
 
   /// The statement's rows, or nothing for a statement with an effect.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::array kKnown = {
     KnownModel{"smollm2-135m", "SmolLM2-135M-Instruct.Q4_1.gguf",
+               "smollm2-135m-judge/adapter.safetensors",
                "SmolLM2-135M-Instruct, Q4_1, 99 MB, Apache-2.0: the default; shows that it runs"},
 };
 
@@ -34,6 +36,24 @@ std::optional<std::filesystem::path> FindKnownModel(const KnownModel& model) {
     std::error_code ignored;
     const std::filesystem::path file = folder / model.file;
     if (std::filesystem::exists(file, ignored)) return file;
+  }
+  return std::nullopt;
+}
+
+bool HasOwnAdapter(const std::filesystem::path& path) {
+  return std::ranges::any_of(
+      kKnown, [&](const KnownModel& known) { return path.filename() == known.file; });
+}
+
+std::optional<std::filesystem::path> FindAdapter(const std::filesystem::path& path) {
+  for (const KnownModel& known : kKnown) {
+    if (path.filename() != known.file) continue;
+    for (const std::filesystem::path& folder :
+         {CacheFolder(), std::filesystem::path(QUAIL_ADAPTERS)}) {
+      std::error_code ignored;
+      const std::filesystem::path file = folder / known.adapter;
+      if (std::filesystem::exists(file, ignored)) return file;
+    }
   }
   return std::nullopt;
 }

@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "infer/cpu/cpu_backend.h"
 #include "infer/weights/gguf_weights.h"
+#include "infer/weights/safetensors_weights.h"
 #include "quail/error.h"
 #include "session/known_models.h"
 #include "text/gguf_vocabulary.h"
+#include "text/tokenizer_json.h"
 
 namespace quail::session {
 namespace {
@@ -41,18 +45,9 @@ std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendIn
 ModelHost::ModelHost(const Config& config, base::ThreadPool& pool) : config_(config), pool_(pool) {
   const std::filesystem::path path = LocateModel(config.model);
   path_ = path.string();
-  if (std::filesystem::is_directory(path)) {
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{}: folders with safetensors are not supported yet, name a .gguf file",
-                            path_));
-  }
-  if (!config.adapter.empty() && config.adapter != "none") {
-    throw Error(ErrorCode::kUnsupported, "adapters are not supported yet: --adapter none");
-  }
-  file_ = spec::GgufFile::Open(path);
-  spec_ = spec::ReadModelSpec(*file_);
-  LoadTokenizer();
+  std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
   answers_ = text::ChooseAnswerWords(*tokenizer_);
+  OpenAdapter();
   backend_ = OpenBackend(config_);
 }
 
@@ -60,7 +55,42 @@ ModelHost::~ModelHost() = default;
 
 const infer::BackendInfo& ModelHost::device() const { return backend_->info(); }
 
-void ModelHost::LoadTokenizer() {
+void ModelHost::OpenFolder() {
+  const std::filesystem::path folder(path_);
+  const auto config = base::MappedFile::Open(folder / "config.json");
+  const auto bytes = config.bytes();
+  spec_ = spec::ReadModelSpec({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                              (folder / "config.json").string());
+  tokenizer_ = text::BpeTokenizer::Create(text::LoadTokenizerJson(folder / "tokenizer.json"));
+}
+
+/// The adapter that the user names, else the one that the model has of its own.
+void ModelHost::OpenAdapter() {
+  if (config_.adapter == "none") return;
+  std::optional<std::filesystem::path> path;
+  if (!config_.adapter.empty()) path = config_.adapter;
+  if (config_.adapter.empty()) path = FindAdapter(path_);
+  if (!path) return;
+  adapter_ = infer::Adapter::Open(*path);
+  const std::string words = fmt::format("{},{}", answers_.words.yes, answers_.words.no);
+  const infer::AdapterInfo& info = adapter_->info();
+  if (info.words != words || info.layout != "plain" || !(info.margin_scale > 0)) {
+    throw Error(ErrorCode::kModel,
+                fmt::format("{} was made for answers {} in layout {}; this model answers {} in "
+                            "layout plain",
+                            path->string(), info.words, info.layout, words));
+  }
+}
+
+std::string ModelHost::Caution() const {
+  if (adapter_ || !HasOwnAdapter(path_)) return "";
+  return "the embedded model runs without its adapter: its verdicts are close to chance; name a "
+         "better model with -m";
+}
+
+void ModelHost::OpenGguf() {
+  file_ = spec::GgufFile::Open(path_);
+  spec_ = spec::ReadModelSpec(*file_);
   const auto tokens = file_->Strings("tokenizer.ggml.tokens");
   const auto types = file_->Ints("tokenizer.ggml.token_type");
   const auto merges = file_->Strings("tokenizer.ggml.merges");
@@ -95,7 +125,8 @@ std::int64_t ModelHost::KvTokens() const {
 }
 
 void ModelHost::LoadWeights() {
-  weights_ = infer::OpenGgufWeights(file_, spec_);
+  weights_ = file_ ? infer::OpenGgufWeights(file_, spec_) : infer::OpenSafetensorsWeights(path_);
+  if (adapter_) weights_ = infer::ApplyAdapter(weights_, adapter_, spec_);
   infer::ModelRequest request;
   request.spec = spec_;
   for (const auto* side : {&answers_.yes, &answers_.no}) {
@@ -116,8 +147,10 @@ void ModelHost::LoadWeights() {
 exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
   if (!forest_) LoadWeights();
   if (!evaluator_) {
+    const double scale = adapter_ ? adapter_->info().margin_scale : 1;
     evaluator_ = std::make_unique<exec::ModelEvaluator>(
-        exec::ModelParts{*forest_, *tokenizer_, texts, pool_, answers_.words});
+        exec::ModelParts{*forest_, *tokenizer_, texts, pool_, answers_.words,
+                         static_cast<float>(scale)});
   }
   return *evaluator_;
 }

@@ -10,6 +10,7 @@
 #include "infer/backend.h"
 #include "infer/model.h"
 #include "infer/prompt_forest.h"
+#include "infer/weights/adapter.h"
 #include "quail/config.h"
 #include "session/report.h"
 #include "spec/gguf_file.h"
@@ -37,18 +38,23 @@ class ModelHost {
   /// Counters and sizes of the forest since its last reset; nullptr before the weights are loaded.
   const infer::PromptForest* forest() const { return forest_.get(); }
 
+  /// What a user must know about this model before trusting it; empty if nothing.
+  std::string Caution() const;
   RunReport::Model ModelReport() const;
   RunReport::Device DeviceReport() const;
 
  private:
-  void LoadTokenizer();
+  void OpenFolder();
+  void OpenGguf();
+  void OpenAdapter();
   void LoadWeights();
   std::int64_t KvTokens() const;
 
   Config config_;
   base::ThreadPool& pool_;
   std::string path_;
-  std::shared_ptr<const spec::GgufFile> file_;
+  std::shared_ptr<const spec::GgufFile> file_;  ///< null: a folder with safetensors
+  std::shared_ptr<const infer::Adapter> adapter_;
   spec::ModelSpec spec_;
   std::shared_ptr<const text::BpeTokenizer> tokenizer_;
   text::AnswerChoice answers_;

@@ -154,7 +154,7 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
     return std::make_unique<EffectResult>();
   }
   if (!read.has_ai) return RunPlain(script, read, options);
-  return std::make_shared<AiStatement>(state_, script, std::move(read))->Run(options);
+  return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
 }
 
 std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
@@ -207,7 +207,7 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
                 base::Locate(script, statement.offset));
   }
   if (read.has_ai) {
-    return std::make_shared<AiStatement>(state_, script, std::move(read))->RunToFile(path, copy);
+    return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->RunToFile(path, copy);
   }
   constexpr std::string_view kBefore = "COPY (";
   const std::string sql = fmt::format("{}{}\n) TO {} {}", kBefore, read.query,

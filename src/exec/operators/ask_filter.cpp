@@ -62,7 +62,7 @@ void AskFilter::Submit(std::size_t item, std::size_t stage) {
 bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& judgement) {
   const Stage& predicate = options_.stages[stage];
   if (judgement.verdict == Verdict::kError) {
-    CountFailure(predicate, judgement, domain_.weights[item]);
+    CountFailure(predicate, Key(item, stage), domain_.weights[item]);
   }
   if (options_.is_column || predicate.Survives(context_.verdicts.Truth(predicate.call, judgement))) {
     const bool last = stage + 1 == options_.stages.size();

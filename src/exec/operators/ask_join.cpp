@@ -276,7 +276,7 @@ void AskJoin::EndStage(std::size_t index) {
     if (HasNull(key)) continue;
     const Judgement judgement = table(stage).Find(key);
     if (judgement.verdict == Verdict::kError) {
-      CountFailure(stage, judgement, Weight(index, partner));
+      CountFailure(stage, key, Weight(index, partner));
     }
     if (!options_.is_column &&
         !stage.Survives(context_.verdicts.Truth(stage.call, judgement))) {

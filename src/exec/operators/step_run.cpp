@@ -26,4 +26,10 @@ void StepRun::Record(const Stage& stage, std::span<const TextId> key, const Outc
   }
 }
 
+void StepRun::CountFailure(const Stage& stage, std::span<const TextId> key, std::uint64_t rows) {
+  VerdictTable& verdicts = table(stage);
+  counters_.error_rows[verdicts.reasons()[verdicts.Find(key).reason]] += rows;
+  verdicts.CountFailedRows(key, rows);
+}
+
 }  // namespace quail::exec

@@ -53,9 +53,8 @@ class StepRun {
   QuestionId question(const Stage& stage) const {
     return context_.questions[context_.verdicts.question_of(stage.call)];
   }
-  void CountFailure(const Stage& stage, const Judgement& judgement, std::uint64_t rows) {
-    counters_.error_rows[table(stage).reasons()[judgement.reason]] += rows;
-  }
+  /// Counts the rows that have no verdict because a key's evaluation failed.
+  void CountFailure(const Stage& stage, std::span<const TextId> key, std::uint64_t rows);
 
   StepContext context_;
   StepCounters counters_;

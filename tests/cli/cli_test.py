@@ -1,0 +1,238 @@
+"""The command line as a user meets it: exit codes, streams, formats, error text, report, Ctrl-C.
+
+    cli_test.py QUAIL [unittest arguments]
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+QUAIL = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else Path("quail")
+ORACLE = '{"contains": ["snow"], "verdict": true}\n{"contains": ["boom"], "verdict": "error: boom"}\n{"verdict": false}\n'
+ROWS = "id,body\n1,snow fell\n2,sunny\n3,\n4,a boom\n"
+FILTER = "SELECT id FROM t WHERE AI_FILTER(PROMPT('snow? {0}', body))"
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+        (self.path / "oracle.jsonl").write_text(ORACLE)
+        (self.path / "t.csv").write_text(ROWS)
+
+    def run_quail(self, *arguments, input=None):
+        return subprocess.run([QUAIL, *arguments], cwd=self.path, input=input, text=True,
+                              capture_output=True, timeout=120)
+
+    def run_oracle(self, *arguments, input=None):
+        return self.run_quail("--oracle", "oracle.jsonl", "-t", "t=t.csv", *arguments, input=input)
+
+
+class ExitCodes(CliTest):
+    def test_success(self):
+        done = self.run_oracle("-c", FILTER)
+        self.assertEqual((done.returncode, done.stdout), (0, "id\n1\n"))
+
+    def test_failed_query(self):
+        self.assertEqual(self.run_oracle("-c", "SELECT nope FROM t").returncode, 1)
+
+    def test_unknown_option(self):
+        done = self.run_quail("--no-such-option")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--no-such-option", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_bad_values(self):
+        for arguments in (["--format", "xml"], ["--format", "parquet", "-c", "SELECT 1"],
+                          ["-d", "mysql"], ["-t", "nameless.csv"], ["--set", "quail_no_such=1"],
+                          ["--progress", "loud"], ["--kv-memory", "much"], ["-f", "missing.sql"],
+                          ["--threads", "many"], ["-c", "SELECT 1", "-f", "x.sql"]):
+            with self.subTest(arguments):
+                self.assertEqual(self.run_quail(*arguments).returncode, 2)
+
+    def test_missing_model(self):
+        done = self.run_quail("-m", "missing.gguf", "-t", "t=t.csv", "-c", FILTER)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("missing.gguf", done.stderr)
+
+    def test_file_that_is_no_model(self):
+        (self.path / "bad.gguf").write_bytes(b"no model at all")
+        done = self.run_quail("-m", "bad.gguf", "-t", "t=t.csv", "-c", FILTER)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("bad.gguf", done.stderr)
+
+    def test_budget(self):
+        done = self.run_oracle("--set", "quail_max_pairs=1", "-c",
+                               "SELECT 1 FROM t a JOIN t b ON AI_FILTER(PROMPT('{0} {1}', a.body, b.body))")
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("pairs", done.stderr)
+
+    def test_no_model_is_loaded_without_ai(self):
+        self.assertEqual(self.run_quail("-m", "missing.gguf", "-c", "SELECT 1").returncode, 0)
+
+
+class Errors(CliTest):
+    def test_caret_under_the_place(self):
+        done = self.run_oracle("-c", "SELECT id,\n  'ä' || nope AS x\nFROM t")
+        self.assertEqual(done.returncode, 1)
+        lines = done.stderr.splitlines()
+        self.assertTrue(lines[0].startswith("error: "))
+        place = lines.index("line 2, column 10")
+        self.assertEqual(lines[place + 1], "  'ä' || nope AS x")
+        self.assertEqual(lines[place + 2], "         ^")
+        self.assertEqual(done.stdout, "")
+
+    def test_line_counts_over_the_whole_text(self):
+        done = self.run_oracle("-c", "SELECT 1;\nSELECT 2;\nSELECT AI_FILTER(PROMPT('{1}', body)) FROM t")
+        self.assertIn("line 3, column 25", done.stderr)
+        self.assertEqual(done.stdout, "1\n1\n2\n2\n")
+
+    def test_missing_table_file(self):
+        done = self.run_quail("-t", "t=missing.csv", "-c", "SELECT 1")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("missing.csv", done.stderr)
+
+    def test_oracle_fault_names_file_and_line(self):
+        (self.path / "bad.jsonl").write_text('{"verdict": true}\n{"verdict": 3}\n')
+        done = self.run_quail("--oracle", "bad.jsonl", "-c", "SELECT 1")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("bad.jsonl, line 2", done.stderr)
+
+
+class Formats(CliTest):
+    QUERY = "SELECT 1 AS a, 'x, \"y\"' AS b, NULL AS c, '' AS b, [1, 2] AS l"
+
+    def test_csv(self):
+        self.assertEqual(self.run_quail("--format", "csv", "-c", self.QUERY).stdout,
+                         'a,b,c,b,l\n1,"x, ""y""",,"","[1, 2]"\n')
+
+    def test_csv_is_the_default_in_a_pipe(self):
+        self.assertEqual(self.run_quail("-c", "SELECT 1 AS a").stdout, "a\n1\n")
+
+    def test_jsonl(self):
+        row = json.loads(self.run_quail("--format", "jsonl", "-c", self.QUERY).stdout)
+        self.assertEqual(row, {"a": 1, "b": 'x, "y"', "c": None, "b_1": "", "l": [1, 2]})
+        self.assertEqual(self.run_quail("--format", "jsonl", "-c", "SELECT 1 WHERE false").stdout, "")
+
+    def test_json(self):
+        self.assertEqual(json.loads(self.run_quail("--format", "json", "-c",
+                                                   "SELECT i FROM range(2) r(i)").stdout),
+                         [{"i": 0}, {"i": 1}])
+        self.assertEqual(json.loads(self.run_quail("--format", "json", "-c",
+                                                   "SELECT 1 WHERE false").stdout), [])
+
+    def test_table_and_markdown(self):
+        self.assertEqual(self.run_quail("--format", "table", "-c", "SELECT 10 AS n, 'ä' AS t").stdout,
+                         " n  | t\n----+---\n 10 | ä\n(1 row)\n")
+        self.assertEqual(self.run_quail("--format", "markdown", "-c", "SELECT 1 AS n, 'a|b' AS t").stdout,
+                         "| n | t |\n| --- | --- |\n| 1 | a\\|b |\n")
+
+    def test_parquet_with_ai(self):
+        done = self.run_oracle("--format", "parquet", "-o", "out.parquet", "-c", FILTER)
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertEqual(self.run_quail("-c", "SELECT * FROM 'out.parquet'").stdout, "id\n1\n")
+
+    def test_output_file(self):
+        done = self.run_oracle("-o", "out.csv", "-c", FILTER)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual((self.path / "out.csv").read_text(), "id\n1\n")
+
+    def test_statements_without_rows_print_nothing(self):
+        done = self.run_quail("-c", "CREATE TABLE x (a INT); INSERT INTO x VALUES (1); SELECT a FROM x")
+        self.assertEqual(done.stdout, "a\n1\n")
+
+    def test_explain(self):
+        done = self.run_oracle("--explain", "--format", "jsonl", "-c", FILTER)
+        self.assertIn("AI_FILTER", done.stdout)
+        json.loads(self.run_oracle("--explain=json", "-c", FILTER).stdout)
+
+
+class Report(CliTest):
+    def report(self, *arguments):
+        self.run_oracle("--report", "report.json", *arguments)
+        return json.loads((self.path / "report.json").read_text())
+
+    def test_counters(self):
+        report = self.report("--seed", "7", "-c", FILTER)
+        self.assertEqual(report["calls"], {"asked": 4, "distinct": 3, "true": 1, "false": 1, "null": 0,
+                                           "null_input": 1, "error": 1, "labels": {}})
+        self.assertEqual(report["errors"], [{"reason": "boom", "count": 1, "rows": 1}])
+        self.assertEqual((report["rows"], report["seed"], report["dialect"]), (1, 7, "snowflake"))
+        self.assertEqual(report["query"], FILTER)
+        self.assertEqual(report["steps"][0]["kind"], "filter")
+        self.assertGreaterEqual(report["seconds"]["total"], 0)
+        self.assertNotIn("model", report)
+        self.assertNotIn("error", report)
+
+    def test_failure_has_its_place(self):
+        for query in ("SELECT AI_FILTER('x' || nope) FROM t", "SELECT AI_NOPE(1)"):
+            report = self.report("-c", query)
+            self.assertEqual(report["error"]["line"], 1)
+            self.assertGreater(report["error"]["column"], 7)
+            self.assertTrue(report["error"]["message"])
+
+    def test_on_standard_error(self):
+        done = self.run_oracle("-q", "--report", "-", "-c", FILTER)
+        self.assertEqual(done.stdout, "id\n1\n")
+        self.assertEqual(json.loads(done.stderr)["calls"]["asked"], 4)
+
+
+class Streams(CliTest):
+    def test_notices_and_progress_stay_off_standard_output(self):
+        query = "SELECT id FROM t WHERE AI_FILTER('Is there snow?')"
+        done = self.run_oracle("--progress", "always", "-c", query)
+        self.assertEqual(done.stdout, "id\n")
+        self.assertIn("notice: ", done.stderr)
+        self.assertIn("asks", done.stderr)
+        self.assertNotIn("notice", self.run_oracle("-q", "-c", query).stderr)
+
+    def test_shell_reads_until_the_semicolon(self):
+        done = self.run_oracle(input="SELECT ';' AS a,\n 2 AS b;\n.tables\nSELECT nope;\nSELECT 3 AS c")
+        self.assertEqual(done.stdout, "a,b\n;,2\nname,type\nt,VIEW\nc\n3\n")
+        self.assertIn("nope", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+    def test_database_file_keeps_tables(self):
+        self.run_quail("my.duckdb", "-c", "CREATE TABLE kept AS SELECT 5 AS v")
+        self.assertEqual(self.run_quail("my.duckdb", "-c", "SELECT v FROM kept").stdout, "v\n5\n")
+
+    def test_models_and_version(self):
+        self.assertIn("smollm2-135m", self.run_quail("models").stdout)
+        self.assertRegex(self.run_quail("--version").stdout, r"^quail \d+\.\d+\.\d+\n$")
+
+
+class Interrupts(CliTest):
+    def interrupt(self, *arguments):
+        process = subprocess.Popen([QUAIL, *arguments], cwd=self.path, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        # The first progress line says that the statement runs.
+        line = process.stderr.readline()
+        self.assertIn("asks", line)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        return process.returncode, errors, time.monotonic() - begin
+
+    def test_control_c_keeps_counts(self):
+        (self.path / "rules.jsonl").write_text("".join(
+            json.dumps({"contains": [f"never {i}"], "verdict": True}) + "\n" for i in range(400)) +
+            '{"verdict": false}\n')
+        code, errors, seconds = self.interrupt(
+            "--oracle", "rules.jsonl", "--progress", "always", "--report", "report.json", "-c",
+            "SELECT count(*) FROM range(2000000) r(i) WHERE AI_FILTER(PROMPT('x {0}', 'text ' || i))")
+        self.assertEqual(code, 130, errors)
+        self.assertLess(seconds, 10)
+        report = json.loads((self.path / "report.json").read_text())
+        self.assertIn("interrupted", report["error"]["message"])
+        self.assertGreater(report["calls"]["distinct"], 0)
+        self.assertLess(report["calls"]["distinct"], 2000000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+#include "session/report.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace quail::session {
+namespace {
+
+RunReport::Step Step(std::uint64_t asked, std::uint64_t yes, std::uint64_t fresh) {
+  RunReport::Step step;
+  step.name = "filter t";
+  step.counters.kind = "filter";
+  step.counters.tables = {"t"};
+  step.counters.asked = asked;
+  step.counters.distinct = asked;
+  step.counters.yes = yes;
+  step.counters.no = asked - yes;
+  step.counters.rows_in = asked;
+  step.counters.rows_out = yes;
+  step.counters.tokens = exec::TokenCounters{2 * fresh, fresh, 0};
+  return step;
+}
+
+TEST(RunReport, AddsUpItsSteps) {
+  RunReport report;
+  report.steps = {Step(10, 4, 100), Step(4, 1, 50)};
+  report.minimum_tokens = 140;
+  report.seconds["model"] = 2;
+  const auto json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["calls"]["asked"], 14);
+  EXPECT_EQ(json["calls"]["true"], 5);
+  EXPECT_EQ(json["calls"]["false"], 9);
+  EXPECT_EQ(json["tokens"]["requested"], 300);
+  EXPECT_EQ(json["tokens"]["fresh"], 150);
+  EXPECT_EQ(json["tokens"]["cached"], 150);
+  EXPECT_EQ(json["tokens"]["regret"], 10);
+  EXPECT_EQ(json["rates"]["fresh_tokens_per_s"], 75);
+  EXPECT_EQ(json["steps"][0]["selectivity"]["observed"], 0.4);
+}
+
+TEST(RunReport, LeavesOutWhatWasNotMeasured) {
+  const auto json = nlohmann::json::parse(RunReport{}.ToJson());
+  for (const char* name : {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs",
+                           "error"}) {
+    EXPECT_FALSE(json.contains(name)) << name;
+  }
+  EXPECT_EQ(json["calls"]["asked"], 0);
+  EXPECT_EQ(json["notices"], nlohmann::json::array());
+}
+
+TEST(RunReport, SurvivesTextThatIsNotUtf8) {
+  RunReport report;
+  report.error_message = "bad \xff byte";
+  report.error_position = TextPosition{3, 2, 1};
+  const auto json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["error"]["line"], 2);
+  EXPECT_EQ(json["error"]["column"], 1);
+}
+
+}  // namespace
+}  // namespace quail::session
