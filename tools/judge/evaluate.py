@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Evaluates the embedded judge on the CPU in float32, from the GGUF and an adapter, without any learning framework.
 
-    judge_eval.py GGUF [--adapter FILE] [--rows FILE.jsonl ..] [--save MARGINS.npy] [--least-auc X]
+    evaluate.py [--gguf FILE] [--adapter FILE | --raw] [--rows FILE.jsonl ..] [--save MARGINS.npy] [--least-auc X]
 
 Prints AUC / accuracy at margin 0 / calibration error per source of the rows (default: tests/data/judge_eval.jsonl).
 With --least-auc the exit status is 1 if the AUC over all rows is lower.
@@ -18,9 +18,10 @@ from gguf_file import dequantised, read_gguf, to_half_split
 from judge_scores import auc, summary
 from prompt_layout import FALSE_IDS, TRUE_IDS, make_tokenizer, token_ids
 
-LINEAR = ('attn_q', 'attn_k', 'attn_v', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down')
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH_TOKENS = 4096
+MODEL = ROOT / '.deps/models/SmolLM2-135M-Instruct.Q4_1.gguf'
+ADAPTER = ROOT / 'models/smollm2-135m-judge/adapter.safetensors'
 
 
 def read_adapter(path):
@@ -121,14 +122,15 @@ class JudgeModel:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('gguf', type=pathlib.Path)
-    parser.add_argument('--adapter', type=pathlib.Path)
+    parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
+    parser.add_argument('--adapter', type=pathlib.Path, default=ADAPTER)
+    parser.add_argument('--raw', action='store_true', help='the base model without an adapter')
     parser.add_argument('--rows', type=pathlib.Path, nargs='+', default=[ROOT / 'tests/data/judge_eval.jsonl'])
     parser.add_argument('--save', type=pathlib.Path)
     parser.add_argument('--least-auc', type=float, default=0)
     arguments = parser.parse_args()
     rows = [json.loads(line) for path in arguments.rows for line in path.read_text(encoding='utf8').splitlines()]
-    margins, mass = JudgeModel(arguments.gguf, arguments.adapter).judge(rows)
+    margins, mass = JudgeModel(arguments.gguf, None if arguments.raw else arguments.adapter).judge(rows)
     truths = np.array([row['truth'] for row in rows], int)
     sources = np.array([row['source'] for row in rows])
     print(f'{"source":28s}{"n":>6s}   AUC / accuracy / calibration error')

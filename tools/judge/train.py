@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Repeats the embedded judge's training from nothing: sources, rows, three seeds on the GPU, tables, adapter file.
+
+    train.py WORKDIR [--seeds 0 1 2] [--speeches FILE.jsonl.gz] [--install]
+
+WORKDIR keeps all stages; one that is there already is not made again. Needs PyTorch with a CUDA GPU, tokenizers and
+safetensors. The seed with the best AUC on unseen kinds is written to WORKDIR/adapter.safetensors, with --install to models/.
+"""
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+from evaluate import ADAPTER, MODEL
+from judge_scores import auc
+from judge_table import read_rows
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def run(script, *arguments):
+    program = [] if script.endswith('.sh') else [sys.executable]
+    subprocess.run([*program, str(HERE / script), *map(str, arguments)], check=True)
+
+
+def prepare(work, gguf, speeches):
+    if not (work / 'sources').exists():
+        run('judge_sources.sh', work / 'sources')
+    if not (work / 'data/train.jsonl').exists():
+        run('judge_data.py', work / 'sources', work / 'data')
+        run('domain_tests.py', work / 'sources', work / 'data', *(['--speeches', speeches] if speeches else []))
+    if not (work / 'pack/weights-0.bin').exists():
+        run('judge_pack.py', 'weights', gguf, work / 'pack')
+    if not (work / 'pack/rows.bin').exists():
+        run('judge_pack.py', 'rows', gguf, work / 'pack', '--data', work / 'data')
+
+
+def best_on_kinds(data, runs):
+    """The run with the largest AUC on unseen kinds; domain tests choose nothing."""
+    rows = read_rows(data)
+    of = np.array([row['split'] == 'kind' for row in rows])
+    truths = np.array([row['truth'] for row in rows], int)[of]
+    return max(runs, key=lambda path: auc(np.load(path)['margins'][of], truths))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('work', type=pathlib.Path)
+    parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
+    parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2])
+    parser.add_argument('--speeches', type=pathlib.Path)
+    parser.add_argument('--install', action='store_true')
+    arguments = parser.parse_args()
+    work = arguments.work
+    prepare(work, arguments.gguf, arguments.speeches)
+    run('judge_train.py', work / 'pack', work / 'raw', '--raw')
+    for seed in arguments.seeds:
+        run('judge_train.py', work / 'pack', work / f's{seed}', '--seed', seed)
+    runs = [work / f's{seed}.npz' for seed in arguments.seeds]
+    best = best_on_kinds(work / 'data', runs)
+    runs.sort(key=lambda path: path != best)
+    run('judge_table.py', work / 'data', *runs, '--base', work / 'raw.npz', '--gguf', arguments.gguf, '--adapter',
+        best.with_suffix('.safetensors'), work / 'adapter.safetensors')
+    if arguments.install:
+        shutil.copy(work / 'adapter.safetensors', ADAPTER)
+
+
+if __name__ == '__main__':
+    main()
