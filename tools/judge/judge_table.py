@@ -16,7 +16,7 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from judge_scores import auc, best_scale, summary
+from judge_scores import best_scale, summary
 
 TEST_SPLITS = ('word', 'kind', 'dom')
 

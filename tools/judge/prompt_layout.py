@@ -1,4 +1,4 @@
-"""The product's `plain` prompt layout (docs/prompts.md) as token ids: each piece is tokenised alone, ids are concatenated."""
+"""The product's `plain` prompt layout (src/text/prompt.h) as token ids: each piece is tokenised alone, ids are concatenated."""
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 INSTRUCTION = '\nEvaluate True or False for the following question:\n'

@@ -4,7 +4,7 @@ import dataclasses
 import pathlib
 import re
 
-from rows import Row, bucket
+from rows import bucket
 from wording import (ABOUT, IS_A, PAIR_ABOUT, PAIR_SUMMARY, PAIR_TRANSLATION, SOME_ABOUT, SOME_IS, TEXT_IS)
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
