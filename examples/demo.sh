@@ -22,9 +22,9 @@ score() {
 }
 
 printf 'Quail: SQL whose AI predicates a small model decides, on this computer.\n'
-printf 'Model: the embedded SmolLM2-135M-Instruct. Without an adapter that was trained for judging it answers\n'
-printf 'close to chance: the demonstration shows that the machinery runs, the scores show what the judge is\n'
-printf 'worth. Name a better model with -m FILE.gguf.\n'
+printf 'Model: the embedded SmolLM2-135M-Instruct with its judge adapter (models/smollm2-135m-judge). It is a\n'
+printf 'weak judge: the scores below say how weak. The raw model (--adapter none) answers close to chance; for\n'
+printf 'real work name a better model with -m FILE.gguf or -m FOLDER.\n'
 
 printf '\n1. A filter: which reviews are positive?\n\n'
 query="SELECT id, left(replace(body, chr(10), ' '), 70) AS review, is_positive AS truth

@@ -102,9 +102,9 @@ int RunQueries(Options& options) {
 
 int ListModels() {
   for (const NamedModel& model : NamedModels()) {
-    fmt::print("{:<16} {}\n{:<16} {}\n", model.name, model.summary, "",
-               model.path.empty() ? "not on this computer: quail download " + model.name
-                                  : model.path);
+    fmt::print(
+        "{:<16} {}\n{:<16} {}\n", model.name, model.summary, "",
+        model.path.empty() ? "not on this computer: quail download " + model.name : model.path);
   }
   return 0;
 }

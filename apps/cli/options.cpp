@@ -14,9 +14,8 @@ namespace quail::cli {
 namespace {
 
 const std::map<std::string, Format> kFormats = {
-    {"table", Format::kTable},       {"csv", Format::kCsv},
-    {"json", Format::kJson},         {"jsonl", Format::kJsonLines},
-    {"markdown", Format::kMarkdown}, {"parquet", Format::kParquet},
+    {"table", Format::kTable},     {"csv", Format::kCsv},           {"json", Format::kJson},
+    {"jsonl", Format::kJsonLines}, {"markdown", Format::kMarkdown}, {"parquet", Format::kParquet},
     {"arrow", Format::kArrow}};
 const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
                                                        {"always", ProgressMode::kAlways},
@@ -74,11 +73,12 @@ std::uint64_t ReadSize(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, fault] = std::from_chars(text.data(), end, number);
   static const std::map<std::string, int> kShifts = {
-      {"", 0},    {"B", 0},  {"K", 10},  {"KB", 10},  {"KiB", 10}, {"M", 20}, {"MB", 20},
-      {"MiB", 20}, {"G", 30}, {"GB", 30}, {"GiB", 30}, {"T", 40},  {"TB", 40}, {"TiB", 40}};
+      {"", 0},     {"B", 0},  {"K", 10},  {"KB", 10},  {"KiB", 10}, {"M", 20},  {"MB", 20},
+      {"MiB", 20}, {"G", 30}, {"GB", 30}, {"GiB", 30}, {"T", 40},   {"TB", 40}, {"TiB", 40}};
   const auto unit = kShifts.find(std::string(rest, end));
   if (fault != std::errc() || number <= 0 || unit == kShifts.end()) {
-    throw Error(ErrorCode::kUsage, "--kv-memory needs a size such as 512M or 2G, not '" + text + "'");
+    throw Error(ErrorCode::kUsage,
+                "--kv-memory needs a size such as 512M or 2G, not '" + text + "'");
   }
   return static_cast<std::uint64_t>(number * static_cast<double>(std::uint64_t{1} << unit->second));
 }
@@ -86,7 +86,7 @@ std::uint64_t ReadSize(const std::string& text) {
 std::string ReadScript(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()) ) {
+  if (!file || !(text << file.rdbuf())) {
     // An empty file sets failbit on the output.
     if (file.is_open() && file.peek() == std::ifstream::traits_type::eof()) return "";
     throw Error(ErrorCode::kUsage, "cannot read '" + path + "'");
@@ -158,7 +158,8 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
     if (raw.explain != "text" && raw.explain != "json") {
       throw Error(ErrorCode::kUsage, "--explain can be text or json, not '" + raw.explain + "'");
     }
-    options.explain = raw.explain == "json" ? RunOptions::Explain::kJson : RunOptions::Explain::kText;
+    options.explain =
+        raw.explain == "json" ? RunOptions::Explain::kJson : RunOptions::Explain::kText;
   }
   if (raw.analyze) options.explain = RunOptions::Explain::kAnalyze;
   if (has_command) options.script = raw.command;
@@ -171,7 +172,8 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
 }  // namespace
 
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {
-  CLI::App app("SQL with AI predicates that a small language model decides on this computer.", "quail");
+  CLI::App app("SQL with AI predicates that a small language model decides on this computer.",
+               "quail");
   app.require_subcommand(0, 1);
   Raw raw;
   AddOptions(app, options, raw);

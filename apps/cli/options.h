@@ -18,11 +18,11 @@ enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor };
 struct Options {
   Command command = Command::kQuery;
   Config config;
-  std::optional<std::string> script;       ///< of -c or -f; nothing: the shell
+  std::optional<std::string> script;                        ///< of -c or -f; nothing: the shell
   std::vector<std::pair<std::string, std::string>> tables;  ///< name, path
   Format format = Format::kCsv;
-  std::string output;                      ///< empty: standard output
-  std::string report;                      ///< empty: none; "-": standard error
+  std::string output;  ///< empty: standard output
+  std::string report;  ///< empty: none; "-": standard error
   RunOptions::Explain explain = RunOptions::Explain::kNo;
   ProgressMode progress = ProgressMode::kAuto;
   bool quiet = false;

@@ -10,7 +10,8 @@ namespace quail::cli {
 std::string Describe(const Progress& progress) {
   std::string line =
       fmt::format("{}: {}/{} asks", progress.step, progress.asks_done, progress.asks_total);
-  if (progress.rows_per_second > 0) line += fmt::format(", {:.0f} asks/s", progress.rows_per_second);
+  if (progress.rows_per_second > 0)
+    line += fmt::format(", {:.0f} asks/s", progress.rows_per_second);
   if (progress.fresh_tokens_per_second > 0) {
     line += fmt::format(", {:.0f} fresh tokens/s", progress.fresh_tokens_per_second);
   }

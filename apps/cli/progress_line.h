@@ -7,7 +7,8 @@
 
 namespace quail::cli {
 
-/// The one line on standard error that tells how a statement gets on: rewritten in place on a terminal.
+/// The one line on standard error that tells how a statement gets on: rewritten in place on a
+/// terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(ProgressMode mode);

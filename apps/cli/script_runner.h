@@ -17,7 +17,8 @@ class ScriptRunner {
   ScriptRunner(Session& session, const Options& options, ProgressLine& progress)
       : session_(session), options_(options), progress_(progress) {}
 
-  /// Statement after statement; those with rows are written to `out`. Throws Error with a position in `script`.
+  /// Statement after statement; those with rows are written to `out`. Throws Error with a position
+  /// in `script`.
   void Run(std::string_view script, std::ostream& out);
 
  private:
@@ -28,8 +29,8 @@ class ScriptRunner {
   ProgressLine& progress_;
 };
 
-/// Writes the report of the last statement where --report says. `failure`, if any, stands for a report where the failure
-/// came before any statement.
+/// Writes the report of the last statement where --report says. `failure`, if any, stands for a
+/// report where the failure came before any statement.
 void WriteReport(const Session* session, const Options& options, const Error* failure);
 
 }  // namespace quail::cli

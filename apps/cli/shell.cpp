@@ -86,20 +86,21 @@ class Shell {
   void RunDotCommand(std::string_view command) {
     const std::size_t space = command.find(' ');
     const std::string_view name = command.substr(0, space);
-    const std::string argument(
-        space == std::string_view::npos ? "" : Trim(command.substr(space)));
+    const std::string argument(space == std::string_view::npos ? "" : Trim(command.substr(space)));
     if (name == ".help") {
       std::cout << kHelp;
     } else if (name == ".quit" || name == ".exit") {
       quit_ = true;
     } else if (name == ".tables") {
-      RunScript("SELECT table_name AS name, table_type AS type FROM information_schema.tables "
-                "ORDER BY ALL");
+      RunScript(
+          "SELECT table_name AS name, table_type AS type FROM information_schema.tables "
+          "ORDER BY ALL");
     } else if (name == ".schema") {
-      const std::string where =
-          argument.empty() ? "" : " WHERE name = '" + Doubled(argument) + "'";
-      RunScript("SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
-                "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)" + where);
+      const std::string where = argument.empty() ? "" : " WHERE name = '" + Doubled(argument) + "'";
+      RunScript(
+          "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
+          "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)" +
+          where);
     } else if (name == ".dialect" && (argument == "snowflake" || argument == "bigquery")) {
       session_.SetDialect(argument == "bigquery" ? Dialect::kBigQuery : Dialect::kSnowflake);
     } else if (name == ".explain" && !argument.empty()) {

@@ -6,8 +6,8 @@
 
 namespace quail::cli {
 
-/// Reads statements from standard input, line by line until `;`, and runs them. An error is shown and does not end it.
-/// Returns the exit code.
+/// Reads statements from standard input, line by line until `;`, and runs them. An error is shown
+/// and does not end it. Returns the exit code.
 int RunShell(Session& session, const Options& options, ProgressLine& progress);
 
 }  // namespace quail::cli

@@ -8,7 +8,8 @@
 
 namespace quail {
 
-/// Kind of a failure that a user or the environment caused. The command line maps each to an exit code.
+/// Kind of a failure that a user or the environment caused. The command line maps each to an exit
+/// code.
 enum class ErrorCode {
   kUsage,        ///< wrong option, setting or call of the API
   kSyntax,       ///< the text is not SQL of its dialect

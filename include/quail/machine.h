@@ -30,13 +30,14 @@ struct Finding {
   std::string text;
   bool usable = true;
 };
-/// Looks at the relational engine, the model, the processor and the GPU as a session with `config` would use them.
+/// Looks at the relational engine, the model, the processor and the GPU as a session with `config`
+/// would use them.
 std::vector<Finding> Examine(const Config& config);
 
 /// Measured rates of this computer, kept in the user's cache for the cost model.
 struct Calibration {
   std::string device;
-  std::string source;                ///< how it was measured
+  std::string source;  ///< how it was measured
   double f32_flops_per_second = 0;
   double bf16_flops_per_second = 0;  ///< 0: not measured, the processor has no fast bf16
   double bytes_per_second = 0;       ///< reading memory
@@ -44,8 +45,8 @@ struct Calibration {
 };
 Calibration Calibrate(unsigned threads);
 
-/// "error: MESSAGE" and, where the error has a position, "line L, column C", the source line and a caret under the
-/// place. Ends without a newline.
+/// "error: MESSAGE" and, where the error has a position, "line L, column C", the source line and a
+/// caret under the place. Ends without a newline.
 std::string Describe(const Error& error, std::string_view text);
 
 }  // namespace quail

@@ -30,7 +30,8 @@ class Result {
   /// The result of EXPLAIN: one cell, a text to show as it is.
   virtual bool is_plan() const { return false; }
   virtual const std::vector<ColumnInfo>& columns() const = 0;
-  /// Some next rows as cells, NULL = nullopt, row after row; empty at the end. The form is chosen by Session::Run.
+  /// Some next rows as cells, NULL = nullopt, row after row; empty at the end. The form is chosen
+  /// by Session::Run.
   virtual std::vector<std::vector<std::optional<std::string>>> Next() = 0;
   /// Instead of Next: hands all rows over as a stream of the Arrow C stream interface.
   virtual void Export(ArrowArrayStream* out) = 0;

@@ -26,7 +26,8 @@ struct RunOptions {
   Explain explain = Explain::kNo;
 };
 
-/// START HERE. A session: a DuckDB connection, a model, the tables registered. Not thread-safe but for Interrupt.
+/// START HERE. A session: a DuckDB connection, a model, the tables registered. Not thread-safe but
+/// for Interrupt.
 class Session {
  public:
   /// Opens the database; the model is loaded when a statement first needs it. Throws Error.
@@ -46,20 +47,22 @@ class Session {
   /// Splits at the `;` between statements, by the dialect's lexer. Throws Error{kSyntax}.
   virtual std::vector<Statement> Split(std::string_view script) const = 0;
 
-  /// Runs one statement. Positions of errors are in `script`, of which `statement` is a part. The result must be read
-  /// or dropped before the next call.
+  /// Runs one statement. Positions of errors are in `script`, of which `statement` is a part. The
+  /// result must be read or dropped before the next call.
   virtual std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
                                       const RunOptions& options) = 0;
-  /// Writes the rows of one statement to a file: "parquet", "csv", "json". Returns the rows written.
+  /// Writes the rows of one statement to a file: "parquet", "csv", "json". Returns the rows
+  /// written.
   virtual std::uint64_t RunToFile(std::string_view script, const Statement& statement,
                                   std::string_view format, std::string_view path) = 0;
 
-  /// Any thread, also a signal handler: the running statement throws Error{kInterrupted} in under a second.
+  /// Any thread, also a signal handler: the running statement throws Error{kInterrupted} in under a
+  /// second.
   virtual void Interrupt() noexcept = 0;
   virtual void SetDialect(Dialect dialect) = 0;
 
-  /// The run report (JSON, cli.md) of the last statement with AI calls; complete once its result was read or it failed.
-  /// Empty when there was none.
+  /// The run report (JSON, cli.md) of the last statement with AI calls; complete once its result
+  /// was read or it failed. Empty when there was none.
   virtual std::string ReportJson() const = 0;
 };
 

@@ -18,9 +18,10 @@ using QuestionId = base::StrongId<struct QuestionIdTag, std::uint32_t>;
 
 /// What is asked of every tuple of texts of a call, as the evaluator must lay it out.
 struct Question {
-  std::string prompt;            ///< canonical template
-  std::size_t width = 0;         ///< arguments
-  std::vector<bool> is_anchor;   ///< join layout: which arguments are the anchor's; empty: filter layout
+  std::string prompt;     ///< canonical template
+  std::size_t width = 0;  ///< arguments
+  std::vector<bool>
+      is_anchor;  ///< join layout: which arguments are the anchor's; empty: filter layout
   plan::OnLong on_long = plan::OnLong::kError;
 
   auto operator<=>(const Question&) const = default;
@@ -51,7 +52,8 @@ struct FilterAsk {
 /// One anchor and many partners of a question in join layout.
 struct JoinAsk {
   QuestionId question;
-  std::span<const TextId> anchor_key;  ///< the anchor's arguments in argument order, no kNullText; copied
+  std::span<const TextId>
+      anchor_key;  ///< the anchor's arguments in argument order, no kNullText; copied
   std::shared_ptr<const PartnerList> partners;
   std::shared_ptr<const std::vector<std::uint32_t>> subset;  ///< of `partners`; null: all of them
   std::uint64_t tag = 0;
@@ -91,8 +93,8 @@ class Evaluator {
 
   /// How many more asks (an anchor with its partners is one) it can use at this time to plan well.
   virtual std::size_t room() const = 0;
-  /// One chunk: appends the outcomes; false when nothing is left to ask. Throws Error{kInterrupted} once `cancel` is
-  /// set, and what makes the model or device unusable.
+  /// One chunk: appends the outcomes; false when nothing is left to ask. Throws Error{kInterrupted}
+  /// once `cancel` is set, and what makes the model or device unusable.
   virtual bool Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) = 0;
   /// Drops all that is not yet answered.
   virtual void Withdraw() = 0;

@@ -61,8 +61,8 @@ class ProgressTeller {
           static_cast<double>(run.counters().yes) / static_cast<double>(verdicts);
     }
     if (done > 0) {
-      progress.seconds_left = seconds * static_cast<double>(run.open_asks()) /
-                              static_cast<double>(done);
+      progress.seconds_left =
+          seconds * static_cast<double>(run.open_asks()) / static_cast<double>(done);
     }
     options_.on_progress(progress);
   }
@@ -134,8 +134,7 @@ void Executor::RunStep(const plan::PhysicalPlan& plan, std::size_t index) {
     return;
   }
   const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[index]);
-  if (column != nullptr &&
-      plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
+  if (column != nullptr && plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
     return;  // the lookup counts them
   }
   const bool limited = plan.limit.has_value() && index + 1 == plan.steps.size();
@@ -143,8 +142,8 @@ void Executor::RunStep(const plan::PhysicalPlan& plan, std::size_t index) {
   {
     StepScope scope(*this, plan, index);
     const auto step = static_cast<std::uint16_t>(index);
-    scope.run = StepBuilder(plan, connection_)
-                    .Build({verdicts_, evaluator_, questions_, step}, index);
+    scope.run =
+        StepBuilder(plan, connection_).Build({verdicts_, evaluator_, questions_, step}, index);
     ProgressTeller teller(options_, NameOf(plan, index, scope.described()));
     std::vector<Outcome> outcomes;
     bool enough = limited && *plan.limit == 0;
@@ -177,23 +176,23 @@ void Executor::CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& ste
     const auto failures = table.Failures();
     if (failures.empty()) continue;
     if (options_.fail_on_error) {
-      throw Error(ErrorCode::kQuery,
-                  fmt::format("{} failed for {} of {} distinct inputs, the first: {}",
-                              call.function, failures.size(), table.decided(),
-                              table.reasons()[failures.front().reason]),
-                  call.position);
+      throw Error(
+          ErrorCode::kQuery,
+          fmt::format("{} failed for {} of {} distinct inputs, the first: {}", call.function,
+                      failures.size(), table.decided(), table.reasons()[failures.front().reason]),
+          call.position);
     }
     if (!call.options.max_error_ratio) continue;
     const double ratio =
         static_cast<double>(failures.size()) / static_cast<double>(table.decided());
     if (ratio > *call.options.max_error_ratio) {
-      throw Error(ErrorCode::kQuery,
-                  fmt::format("{}: {} of {} distinct inputs failed, a ratio of {:.3g}; "
-                              "max_error_ratio is {:.3g} (the first: {})",
-                              call.function, failures.size(), table.decided(), ratio,
-                              *call.options.max_error_ratio,
-                              table.reasons()[failures.front().reason]),
-                  call.position);
+      throw Error(
+          ErrorCode::kQuery,
+          fmt::format("{}: {} of {} distinct inputs failed, a ratio of {:.3g}; "
+                      "max_error_ratio is {:.3g} (the first: {})",
+                      call.function, failures.size(), table.decided(), ratio,
+                      *call.options.max_error_ratio, table.reasons()[failures.front().reason]),
+          call.position);
     }
   }
 }

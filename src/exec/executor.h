@@ -21,8 +21,8 @@ struct ExecutorOptions {
   std::function<void(const std::string&)> on_notice;
 };
 
-/// Runs the steps of a plan whose relations exist, in order: the verdicts are then all decided that the final SQL reads.
-/// Counters are right at any time, also when a step threw.
+/// Runs the steps of a plan whose relations exist, in order: the verdicts are then all decided that
+/// the final SQL reads. Counters are right at any time, also when a step threw.
 class Executor {
  public:
   Executor(relational::Connection& connection, Evaluator& evaluator, StatementVerdicts& verdicts,

@@ -76,8 +76,8 @@ bool FunctionEvaluator::Answer(Pending& pending, std::size_t n, std::vector<Outc
   const std::size_t end = std::min(count, pending.next + n);
   std::vector<TextId> key(question.width);
   for (; pending.next < end; ++pending.next) {
-    const auto index = pending.subset ? (*pending.subset)[pending.next]
-                                      : static_cast<std::uint32_t>(pending.next);
+    const auto index =
+        pending.subset ? (*pending.subset)[pending.next] : static_cast<std::uint32_t>(pending.next);
     const auto partner = pending.partners->key(index);
     std::size_t from_anchor = 0;
     std::size_t from_partner = 0;

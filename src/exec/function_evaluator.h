@@ -18,8 +18,8 @@ struct PlantedAnswer {
   std::string reason;
 };
 
-/// Decides asks by a function: the oracle's rules, or answers that a test or a benchmark plants. Its chunk is 16,384
-/// asks, as sql.md section 3 says of an oracle.
+/// Decides asks by a function: the oracle's rules, or answers that a test or a benchmark plants.
+/// Its chunk is 16,384 asks, as sql.md section 3 says of an oracle.
 class FunctionEvaluator : public Evaluator {
  public:
   using Function = std::function<PlantedAnswer(std::string_view prompt,

@@ -20,11 +20,13 @@ TextId IdAt(const ScalarColumn& column, std::size_t row) {
   return TextId(static_cast<std::uint32_t>(column.integers[row]));
 }
 
-/// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its text ids.
+/// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
+/// text ids.
 template <typename Write>
 void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, Write write) {
   if (source.verdicts == nullptr) {
-    throw Error(ErrorCode::kQuery, "a lookup of verdicts can only run inside a statement with AI calls");
+    throw Error(ErrorCode::kQuery,
+                "a lookup of verdicts can only run inside a statement with AI calls");
   }
   std::vector<TextId> key(arguments.size() - 1);
   for (std::size_t row = 0; row < rows; ++row) {
@@ -34,7 +36,8 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
   }
 }
 
-ScalarFunction Lookup(std::string name, ScalarType result, decltype(ScalarFunction::invoke) invoke) {
+ScalarFunction Lookup(std::string name, ScalarType result,
+                      decltype(ScalarFunction::invoke) invoke) {
   return {std::move(name), {ScalarType::kInteger}, ScalarType::kInteger, result, std::move(invoke)};
 }
 

@@ -8,16 +8,18 @@
 
 namespace quail::exec {
 
-/// What the lookup functions read while a statement runs. The owner keeps it alive as long as the connection and sets
-/// `verdicts` for the statement that runs.
+/// What the lookup functions read while a statement runs. The owner keeps it alive as long as the
+/// connection and sets `verdicts` for the statement that runs.
 struct LookupSource {
   text::TextStore* texts = nullptr;
-  const text::BpeTokenizer* tokenizer = nullptr;  ///< counts the tokens of texts that were never in a prompt
+  const text::BpeTokenizer* tokenizer =
+      nullptr;  ///< counts the tokens of texts that were never in a prompt
   const StatementVerdicts* verdicts = nullptr;
 };
 
-/// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..), quail_probability,
-/// quail_tokens and quail_error known to the relational engine (plan/physical.h says what they return).
+/// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..),
+/// quail_probability, quail_tokens and quail_error known to the relational engine (plan/physical.h
+/// says what they return).
 void RegisterLookups(relational::Connection& connection, LookupSource& source);
 
 }  // namespace quail::exec

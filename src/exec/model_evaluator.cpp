@@ -52,8 +52,8 @@ class OneLeaf : public infer::ChildSource {
 /// The tokens that follow an anchor, for each partner of a list.
 struct ModelEvaluator::LeafTokens {
   std::vector<base::TokenId> tokens;
-  std::vector<std::size_t> begins;   ///< [partners + 1]
-  std::vector<std::string> faults;   ///< [partners], empty where there is none
+  std::vector<std::size_t> begins;  ///< [partners + 1]
+  std::vector<std::string> faults;  ///< [partners], empty where there is none
   bool any_fault = false;
 
   std::span<const base::TokenId> leaf(std::size_t i) const {
@@ -159,8 +159,9 @@ infer::NodeId ModelEvaluator::Walk(infer::NodeId node, std::span<const text::Pro
                                    std::span<const TextId> arguments) {
   for (const text::PromptPiece& piece : pieces) {
     const std::span<const base::TokenId> tokens =
-        piece.argument < 0 ? std::span<const base::TokenId>(Literal(piece.literal))
-                           : parts_.texts.tokens(arguments[static_cast<std::size_t>(piece.argument)]);
+        piece.argument < 0
+            ? std::span<const base::TokenId>(Literal(piece.literal))
+            : parts_.texts.tokens(arguments[static_cast<std::size_t>(piece.argument)]);
     node = parts_.forest.Child(node, parts_.forest.Segment(tokens));
   }
   return node;

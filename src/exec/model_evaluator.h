@@ -25,8 +25,8 @@ struct ModelParts {
   float margin_scale = 1;  ///< > 0; margins are multiplied by it to be calibrated
 };
 
-/// Decides asks by a model: lays prompts out as token segments of the prompt forest, so that a document or anchor is
-/// read once for all its questions or partners.
+/// Decides asks by a model: lays prompts out as token segments of the prompt forest, so that a
+/// document or anchor is read once for all its questions or partners.
 class ModelEvaluator : public Evaluator {
  public:
   explicit ModelEvaluator(const ModelParts& parts);
@@ -54,10 +54,12 @@ class ModelEvaluator : public Evaluator {
   };
 
   const Tokens& Literal(const std::string& text);
-  /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is pending.
+  /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is
+  /// pending.
   std::string Fault(TextId id);
   std::string Fault(std::span<const TextId> key);
-  /// The node after the pieces, whose arguments are looked up in `arguments` (by argument of the call).
+  /// The node after the pieces, whose arguments are looked up in `arguments` (by argument of the
+  /// call).
   infer::NodeId Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
                      std::span<const TextId> arguments);
   /// The key of a join's anchor spread over the question's arguments; the partner's are kNullText.

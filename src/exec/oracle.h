@@ -10,8 +10,8 @@
 
 namespace quail::exec {
 
-/// A truth table instead of a model (docs/sql.md, "Testing without a model"): JSON lines, the first rule that matches
-/// decides, no match is the error "oracle has no rule".
+/// A truth table instead of a model (docs/sql.md, "Testing without a model"): JSON lines, the first
+/// rule that matches decides, no match is the error "oracle has no rule".
 class Oracle {
  public:
   /// `name` stands in messages. Throws Error{kCorrupt} naming the line.

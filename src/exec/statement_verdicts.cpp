@@ -8,7 +8,8 @@
 namespace quail::exec {
 namespace {
 
-/// The side whose texts come first in the call's prompts, as the step that asks it says; nothing for a filter's layout.
+/// The side whose texts come first in the call's prompts, as the step that asks it says; nothing
+/// for a filter's layout.
 std::optional<plan::RelationId> AnchorOf(const plan::PhysicalPlan& plan, const plan::Call& call) {
   for (const plan::Step& step : plan.steps) {
     if (const auto* column = std::get_if<plan::AskColumnStep>(&step)) {

@@ -12,8 +12,9 @@
 
 namespace quail::exec {
 
-/// The verdicts of a statement. Calls that put the same question (same template, layout and options, whatever they
-/// return and whichever alias they read) share one table, so each distinct tuple is evaluated once.
+/// The verdicts of a statement. Calls that put the same question (same template, layout and
+/// options, whatever they return and whichever alias they read) share one table, so each distinct
+/// tuple is evaluated once.
 class StatementVerdicts {
  public:
   explicit StatementVerdicts(const plan::PhysicalPlan& plan);
@@ -25,7 +26,8 @@ class StatementVerdicts {
   const VerdictTable& table(std::size_t question) const { return tables_[question]; }
   const plan::Call& call(plan::CallId id) const { return calls_.at(id.value()); }
 
-  /// What the call returns: applies its threshold. NULL where there is no verdict, for whatever reason.
+  /// What the call returns: applies its threshold. NULL where there is no verdict, for whatever
+  /// reason.
   std::optional<bool> Truth(plan::CallId call, const Judgement& judgement) const;
   std::optional<bool> Truth(plan::CallId call, std::span<const TextId> key) const;
   std::optional<double> Probability(plan::CallId call, std::span<const TextId> key) const;

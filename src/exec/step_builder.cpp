@@ -99,15 +99,15 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
   }
   PairDomain domain;
   if (step.pairs_sql.empty()) {
-    domain = PairDomain::Cross(
-        ReadTableDomain(connection_, relation(step.anchor).table, anchor_columns,
-                        Survival(step.anchor, context.step)),
-        ReadTableDomain(connection_, relation(step.partner).table, partner_columns,
-                        Survival(step.partner, context.step)));
+    domain =
+        PairDomain::Cross(ReadTableDomain(connection_, relation(step.anchor).table, anchor_columns,
+                                          Survival(step.anchor, context.step)),
+                          ReadTableDomain(connection_, relation(step.partner).table,
+                                          partner_columns, Survival(step.partner, context.step)));
   } else {
-    domain = PairDomain::Sparse(ReadDomain(connection_, step.pairs_sql,
-                                           anchor_columns.size() + partner_columns.size()),
-                                anchor_columns.size());
+    domain = PairDomain::Sparse(
+        ReadDomain(connection_, step.pairs_sql, anchor_columns.size() + partner_columns.size()),
+        anchor_columns.size());
   }
   return std::make_unique<AskJoin>(context, std::move(domain), std::move(options));
 }

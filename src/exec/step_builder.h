@@ -9,8 +9,8 @@
 
 namespace quail::exec {
 
-/// Reads the domain of a step of the plan, as the relations' tables stand, and makes the operator that asks it. Rows that an
-/// earlier filter step dropped are no part of it.
+/// Reads the domain of a step of the plan, as the relations' tables stand, and makes the operator
+/// that asks it. Rows that an earlier filter step dropped are no part of it.
 class StepBuilder {
  public:
   StepBuilder(const plan::PhysicalPlan& plan, relational::Connection& connection)

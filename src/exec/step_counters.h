@@ -10,8 +10,9 @@
 
 namespace quail::exec {
 
-/// What one step did (docs/sql.md, semantics 4). `asked`, `null_input`, `rows_in` and `rows_out` count rows or pairs of
-/// rows; the others count evaluations, so that distinct = yes + no + null + error.
+/// What one step did (docs/sql.md, semantics 4). `asked`, `null_input`, `rows_in` and `rows_out`
+/// count rows or pairs of rows; the others count evaluations, so that distinct = yes + no + null +
+/// error.
 struct StepCounters {
   std::string kind;                 ///< "filter", "join", "column"
   std::vector<std::string> tables;  ///< aliases
@@ -25,7 +26,7 @@ struct StepCounters {
   std::uint64_t error = 0;
   std::uint64_t rows_in = 0;
   std::uint64_t rows_out = 0;
-  std::uint64_t unjudged = 0;       ///< rows or pairs left over when the step stopped early
+  std::uint64_t unjudged = 0;  ///< rows or pairs left over when the step stopped early
   std::optional<TokenCounters> tokens;
   double seconds = 0;
   std::map<std::string, std::uint64_t> error_rows;  ///< by reason: rows or pairs without verdict

@@ -25,8 +25,8 @@ struct Judgement {
   std::uint32_t reason = 0;  ///< of kError: index into VerdictTable::reasons
 };
 
-/// The verdicts of one question, keyed by its tuple of argument texts: two bits a pair in matrices for cross products,
-/// a hash table for everything else. Any number of readers, or one writer.
+/// The verdicts of one question, keyed by its tuple of argument texts: two bits a pair in matrices
+/// for cross products, a hash table for everything else. Any number of readers, or one writer.
 class VerdictTable {
  public:
   /// `width`: texts of a key, 0 for a prompt without arguments.
@@ -35,8 +35,9 @@ class VerdictTable {
   std::size_t width() const { return width_; }
   bool keeps_margins() const { return keeps_margins_; }
 
-  /// Gives the cross product rows x columns two bits a pair (and a float where margins are kept), undecided. Keys of
-  /// pairs are (row text, column text). REQUIRES: width 2, each list without repeats.
+  /// Gives the cross product rows x columns two bits a pair (and a float where margins are kept),
+  /// undecided. Keys of pairs are (row text, column text). REQUIRES: width 2, each list without
+  /// repeats.
   void AddMatrix(std::span<const TextId> rows, std::span<const TextId> columns);
 
   Judgement Find(std::span<const TextId> key) const;
@@ -58,11 +59,11 @@ class VerdictTable {
 
  private:
   struct Matrix {
-    std::vector<std::uint32_t> row_of;     ///< index = TextId, kAbsent where it is no row
+    std::vector<std::uint32_t> row_of;  ///< index = TextId, kAbsent where it is no row
     std::vector<std::uint32_t> column_of;
     std::size_t columns = 0;
-    std::vector<std::uint8_t> bits;        ///< four cells a byte
-    std::vector<float> margins;            ///< empty unless kept
+    std::vector<std::uint8_t> bits;  ///< four cells a byte
+    std::vector<float> margins;      ///< empty unless kept
   };
   struct Cell {
     std::size_t matrix = 0;

@@ -61,11 +61,13 @@ AiStatement::AiStatement(SessionState& state, std::string_view script,
 
 AiStatement::~AiStatement() { Close(); }
 
-/// Ends the statement: figures that are known by now go into the report, what it made in the database is dropped.
+/// Ends the statement: figures that are known by now go into the report, what it made in the
+/// database is dropped.
 void AiStatement::Close() {
   if (std::exchange(closed_, true)) return;
   state_.lookups.verdicts = nullptr;
-  for (const std::string& sql : plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
+  for (const std::string& sql :
+       plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
     Quietly([&] { Drain(*state_.connection, sql); });
   }
   report_.seconds["total"] = total_.seconds();
@@ -112,10 +114,10 @@ void AiStatement::Plan() {
   } else {
     for (const plan::Call& call : logical_.calls) {
       if (call.kind != plan::CallKind::kCountTokens) continue;
-      throw Error(ErrorCode::kModel,
-                  fmt::format("{} needs a model's tokenizer, which an oracle has not",
-                              call.function),
-                  call.position);
+      throw Error(
+          ErrorCode::kModel,
+          fmt::format("{} needs a model's tokenizer, which an oracle has not", call.function),
+          call.position);
     }
   }
   MakeRelations();
@@ -189,17 +191,18 @@ plan::ArgumentStatistics AiStatement::Measure(const plan::Relation& relation,
     }
     statistics.sum_tokens += tokens;
     statistics.sum_squared_tokens += tokens * tokens;
-    statistics.max_tokens =
-        std::max(statistics.max_tokens, static_cast<std::uint64_t>(tokens));
+    statistics.max_tokens = std::max(statistics.max_tokens, static_cast<std::uint64_t>(tokens));
   }
-  if (!ids.empty()) statistics.mean_tokens = statistics.sum_tokens / static_cast<double>(ids.size());
+  if (!ids.empty())
+    statistics.mean_tokens = statistics.sum_tokens / static_cast<double>(ids.size());
   return statistics;
 }
 
 void AiStatement::RunSteps() {
   double pairs = 0;
   for (std::size_t i = 0; i < plan_.steps.size() && i < plan_.estimates.size(); ++i) {
-    if (std::holds_alternative<plan::AskJoinStep>(plan_.steps[i])) pairs += plan_.estimates[i].rows_in;
+    if (std::holds_alternative<plan::AskJoinStep>(plan_.steps[i]))
+      pairs += plan_.estimates[i].rows_in;
   }
   if (pairs > static_cast<double>(state_.settings.max_pairs)) {
     throw Error(ErrorCode::kBudget,
@@ -350,8 +353,8 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
     exec::StepCounters described;
     if (!exec::DescribeStep(plan_, i, described)) continue;
     const exec::StepCounters& counters = report_.steps[next++].counters;
-    actual[i] = {counters.asked, counters.distinct, counters.yes, counters.no, counters.null,
-                 counters.error};
+    actual[i] = {counters.asked, counters.distinct, counters.yes,
+                 counters.no,    counters.null,     counters.error};
     if (counters.tokens) actual[i].fresh_tokens = static_cast<double>(counters.tokens->fresh);
     actual[i].seconds = counters.seconds;
     if (i < plan_.estimates.size()) {
@@ -379,8 +382,8 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
     self->Close();
   };
   if (statement_.before.empty() && statement_.after.empty()) {
-    auto rows = std::make_unique<RowsResult>(connection, sql, DescribeQuery(connection, sql),
-                                             options.form);
+    auto rows =
+        std::make_unique<RowsResult>(connection, sql, DescribeQuery(connection, sql), options.form);
     rows->Observe(std::move(observer));
     return rows;
   }

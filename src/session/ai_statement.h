@@ -21,8 +21,8 @@
 
 namespace quail::session {
 
-/// One statement with AI calls on its way: bound, its relations made, planned, its steps run, its final SQL read. Leaves
-/// the report behind, also where it failed.
+/// One statement with AI calls on its way: bound, its relations made, planned, its steps run, its
+/// final SQL read. Leaves the report behind, also where it failed.
 class AiStatement : public std::enable_shared_from_this<AiStatement> {
  public:
   /// `text` is the statement as the user wrote it, a part of `script`.

@@ -10,7 +10,8 @@ namespace quail::session {
 /// ${XDG_CACHE_HOME:-~/.cache}/quail/device.json.
 std::filesystem::path CalibrationPath();
 
-/// Measures this computer with `threads` threads (0: all cores) and keeps its row in CalibrationPath.
+/// Measures this computer with `threads` threads (0: all cores) and keeps its row in
+/// CalibrationPath.
 spec::DeviceSpec MeasureComputer(unsigned threads);
 
 /// The row that was kept; nothing where there is none or it cannot be read.

@@ -1,6 +1,5 @@
 #include "session/connection_catalog.h"
 
-
 #include "relational/sql_json.h"
 #include "session/describe.h"
 

@@ -65,8 +65,9 @@ std::filesystem::path LocateModel(std::string_view model) {
     names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     if (known.name != name) continue;
     if (const auto file = FindKnownModel(known)) return *file;
-    throw Error(ErrorCode::kModel,
-                fmt::format("model {} is not on this computer: run `quail download {}`", name, name));
+    throw Error(
+        ErrorCode::kModel,
+        fmt::format("model {} is not on this computer: run `quail download {}`", name, name));
   }
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored)) return std::filesystem::path(name);

@@ -34,8 +34,9 @@ std::string LookAtGpu() {
   if (!std::filesystem::exists("/dev/nvidiactl", ignored)) {
     throw Error(ErrorCode::kDevice, "no NVIDIA device on this computer: the CPU is used");
   }
-  throw Error(ErrorCode::kDevice,
-              "an NVIDIA device is there, but this program was built without CUDA: the CPU is used");
+  throw Error(
+      ErrorCode::kDevice,
+      "an NVIDIA device is there, but this program was built without CUDA: the CPU is used");
 }
 
 }  // namespace
@@ -69,7 +70,8 @@ std::string DownloadModel(std::string_view name) {
     if (const auto file = session::FindKnownModel(known)) return file->string();
     throw Error(ErrorCode::kIo, fmt::format("{} left no {}", script, known.file));
   }
-  throw Error(ErrorCode::kUsage, fmt::format("no model is named '{}'; quail models lists them", name));
+  throw Error(ErrorCode::kUsage,
+              fmt::format("no model is named '{}'; quail models lists them", name));
 }
 
 std::vector<Finding> Examine(const Config& config) {
@@ -84,9 +86,8 @@ std::vector<Finding> Examine(const Config& config) {
   findings.push_back(Find("model", [&] {
     const session::ModelHost host(config, pool);
     const infer::BackendInfo& device = host.device();
-    processor = fmt::format("{}, {} threads, {} GiB, computes in {}", device.device,
-                            device.threads, device.memory_bytes >> 30,
-                            spec::NameOf(device.compute_type));
+    processor = fmt::format("{}, {} threads, {} GiB, computes in {}", device.device, device.threads,
+                            device.memory_bytes >> 30, spec::NameOf(device.compute_type));
     return fmt::format("{} ({}), answers {} / {}", host.spec().name, host.ModelReport().path,
                        host.answers().words.yes, host.answers().words.no);
   }));

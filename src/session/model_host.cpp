@@ -106,7 +106,8 @@ void ModelHost::OpenGguf() {
   tokenizer_ = text::BpeTokenizer::Create(text::ReadGgufVocabulary(fields));
 }
 
-/// An eighth of the memory, at most 4 GiB, unless the user says; at least a whole context beside two chunks.
+/// An eighth of the memory, at most 4 GiB, unless the user says; at least a whole context beside
+/// two chunks.
 std::int64_t ModelHost::KvTokens() const {
   const infer::BackendInfo& device = backend_->info();
   const std::int64_t a_token = KvBytesPerToken(spec_, device);
@@ -148,9 +149,8 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
   if (!forest_) LoadWeights();
   if (!evaluator_) {
     const double scale = adapter_ ? adapter_->info().margin_scale : 1;
-    evaluator_ = std::make_unique<exec::ModelEvaluator>(
-        exec::ModelParts{*forest_, *tokenizer_, texts, pool_, answers_.words,
-                         static_cast<float>(scale)});
+    evaluator_ = std::make_unique<exec::ModelEvaluator>(exec::ModelParts{
+        *forest_, *tokenizer_, texts, pool_, answers_.words, static_cast<float>(scale)});
   }
   return *evaluator_;
 }
@@ -160,8 +160,8 @@ RunReport::Model ModelHost::ModelReport() const {
   model.name = spec_.name;
   model.path = path_;
   if (weights_) model.hash = weights_->hash().ToHex();
-  model.parameters = spec_.block_parameters() + std::int64_t{spec_.vocabulary} * spec_.hidden *
-                                                    (spec_.tied_head ? 1 : 2);
+  model.parameters = spec_.block_parameters() +
+                     std::int64_t{spec_.vocabulary} * spec_.hidden * (spec_.tied_head ? 1 : 2);
   model.weight_type = spec::NameOf(spec_.weight_type);
   return model;
 }

@@ -21,7 +21,8 @@
 
 namespace quail::session {
 
-/// The model of a session: shape and tokenizer are read when it is opened, the weights when something is first asked.
+/// The model of a session: shape and tokenizer are read when it is opened, the weights when
+/// something is first asked.
 class ModelHost {
  public:
   /// Throws Error{kModel | kIo | kCorrupt | kUnsupported | kDevice}.

@@ -100,10 +100,10 @@ void AddHead(const RunReport& report, Json& json) {
 
 void AddCalls(const RunReport& report, const Totals& totals, Json& json) {
   const exec::StepCounters& calls = totals.calls;
-  json["calls"] = {{"asked", calls.asked},   {"distinct", calls.distinct},
-                   {"true", calls.yes},      {"false", calls.no},
-                   {"null", calls.null},     {"null_input", calls.null_input},
-                   {"error", calls.error},   {"labels", Json::object()}};
+  json["calls"] = {{"asked", calls.asked}, {"distinct", calls.distinct},
+                   {"true", calls.yes},    {"false", calls.no},
+                   {"null", calls.null},   {"null_input", calls.null_input},
+                   {"error", calls.error}, {"labels", Json::object()}};
   json["errors"] = Json::array();
   for (const auto& failure : report.failures) {
     json["errors"].push_back(
@@ -113,13 +113,11 @@ void AddCalls(const RunReport& report, const Totals& totals, Json& json) {
 
 void AddTokens(const RunReport& report, const Totals& totals, Json& json) {
   const exec::TokenCounters& tokens = totals.tokens;
-  Json values{{"requested", tokens.requested},
-              {"fresh", tokens.fresh},
-              {"cached", Cached(tokens)}};
+  Json values{{"requested", tokens.requested}, {"fresh", tokens.fresh}, {"cached", Cached(tokens)}};
   if (report.minimum_tokens) {
     values["minimum"] = *report.minimum_tokens;
-    values["regret"] = static_cast<std::int64_t>(tokens.fresh) -
-                       static_cast<std::int64_t>(*report.minimum_tokens);
+    values["regret"] =
+        static_cast<std::int64_t>(tokens.fresh) - static_cast<std::int64_t>(*report.minimum_tokens);
   }
   json["tokens"] = values;
   if (report.pairs) json["pairs"] = *report.pairs;
@@ -181,7 +179,8 @@ std::string RunReport::ToJson() const {
 
 std::string IsoTime() {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
 }
 
 std::string DialectName(Dialect dialect) {

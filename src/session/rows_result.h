@@ -20,7 +20,8 @@ struct RowsObserver {
   std::function<void(const Error&)> on_error;
 };
 
-/// The rows of a query, run while they are read: as text cells, cast by the engine, or as an Arrow stream.
+/// The rows of a query, run while they are read: as text cells, cast by the engine, or as an Arrow
+/// stream.
 class RowsResult : public Result {
  public:
   /// `sql` is a query with columns `schema`.

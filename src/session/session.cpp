@@ -57,7 +57,8 @@ class SessionImpl : public Session {
   sql::Statement Read(std::string_view script, const Statement& statement);
   std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
                                    const RunOptions& options);
-  /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix` of what runs.
+  /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix`
+  /// of what runs.
   template <typename Call>
   auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
                 Call call);
@@ -98,12 +99,10 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
 void SessionImpl::RegisterErrorsTable() {
   relational::TableFunction errors;
   errors.name = "quail_errors";
-  errors.columns = {{"statement", relational::ScalarType::kText},
-                    {"function", relational::ScalarType::kText},
-                    {"template", relational::ScalarType::kText},
-                    {"args", relational::ScalarType::kText},
-                    {"reason", relational::ScalarType::kText},
-                    {"rows", relational::ScalarType::kInteger}};
+  errors.columns = {
+      {"statement", relational::ScalarType::kText}, {"function", relational::ScalarType::kText},
+      {"template", relational::ScalarType::kText},  {"args", relational::ScalarType::kText},
+      {"reason", relational::ScalarType::kText},    {"rows", relational::ScalarType::kInteger}};
   errors.rows = [this] { return state_.errors; };
   state_.connection->Register(std::move(errors));
 }
@@ -173,8 +172,8 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
   relational::Connection& connection = *state_.connection;
   const bool rows_only = words.empty() && statement.before.empty() && statement.after.empty();
   if (statement.kind == Kind::kQuery && rows_only) {
-    const columnar::Schema schema = InScript(
-        script, statement, 0, [&] { return DescribeQuery(connection, statement.query); });
+    const columnar::Schema schema =
+        InScript(script, statement, 0, [&] { return DescribeQuery(connection, statement.query); });
     return std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
   }
   const std::string sql = words + statement.before + statement.query + statement.after;
@@ -207,14 +206,14 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
                 base::Locate(script, statement.offset));
   }
   if (read.has_ai) {
-    return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->RunToFile(path, copy);
+    return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
+        ->RunToFile(path, copy);
   }
   constexpr std::string_view kBefore = "COPY (";
-  const std::string sql = fmt::format("{}{}\n) TO {} {}", kBefore, read.query,
-                                      relational::QuoteText(path), copy);
-  const auto rows = InScript(script, read, kBefore.size(), [&] {
-    return relational::QueryText(*state_.connection, sql);
-  });
+  const std::string sql =
+      fmt::format("{}{}\n) TO {} {}", kBefore, read.query, relational::QuoteText(path), copy);
+  const auto rows = InScript(script, read, kBefore.size(),
+                             [&] { return relational::QueryText(*state_.connection, sql); });
   return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
 }
 

@@ -14,15 +14,13 @@ namespace {
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
 }
 
 [[noreturn]] void Refuse(std::string_view name, std::string_view value, std::string_view allowed) {
-  throw Error(ErrorCode::kUsage,
-              fmt::format("{} cannot be '{}': it is {}", name, value, allowed));
+  throw Error(ErrorCode::kUsage, fmt::format("{} cannot be '{}': it is {}", name, value, allowed));
 }
 
 bool ReadBoolean(std::string_view name, std::string_view value) {

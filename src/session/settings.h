@@ -10,12 +10,13 @@ namespace quail::session {
 
 /// The settings of sql.md, as SET changes them.
 struct Settings {
-  bool fail_on_error = false;        ///< quail_on_error: 'null' or 'fail'
+  bool fail_on_error = false;  ///< quail_on_error: 'null' or 'fail'
   optimizer::AnchorRule anchor = optimizer::AnchorRule::kData;  ///< quail_anchor
-  std::uint64_t max_pairs = 100'000'000;  ///< quail_max_pairs
+  std::uint64_t max_pairs = 100'000'000;                        ///< quail_max_pairs
 
-  /// Sets one by its name in lower case. Throws Error{kUsage} for an unknown name (listing those known) or a value that
-  /// it cannot have, Error{kUnsupported} for one that is known and not implemented.
+  /// Sets one by its name in lower case. Throws Error{kUsage} for an unknown name (listing those
+  /// known) or a value that it cannot have, Error{kUnsupported} for one that is known and not
+  /// implemented.
   void Set(std::string_view name, std::string_view value);
 };
 

@@ -6,11 +6,12 @@
 
 #include "quail/error.h"
 
-/// The only place of the session that looks at errors on their way: it moves their positions into the text that the
-/// user sees, and lets a report keep them. Each is thrown on.
+/// The only place of the session that looks at errors on their way: it moves their positions into
+/// the text that the user sees, and lets a report keep them. Each is thrown on.
 namespace quail::session {
 
-/// Runs `call`; `locate` gives an Error's position in the user's text, or nothing where it has no place there.
+/// Runs `call`; `locate` gives an Error's position in the user's text, or nothing where it has no
+/// place there.
 template <typename Call, typename Locate>
 auto Located(Call call, Locate locate) -> decltype(call()) {
   try {
@@ -43,7 +44,8 @@ std::optional<std::string> Attempt(Call call) {
   return std::nullopt;
 }
 
-/// Runs `call`; its Error goes on with the code that `recode` gives for its own, and with `place` if it has none.
+/// Runs `call`; its Error goes on with the code that `recode` gives for its own, and with `place`
+/// if it has none.
 template <typename Call, typename Recode>
 auto Recoded(Call call, Recode recode, std::optional<TextPosition> place = std::nullopt)
     -> decltype(call()) {

@@ -53,10 +53,9 @@ void AskFilter::Advance(std::size_t item, std::size_t stage) {
 void AskFilter::Submit(std::size_t item, std::size_t stage) {
   const std::vector<TextId> key = Key(item, stage);
   const bool read_again = options_.feeds_later_step || stage + 1 < options_.stages.size();
-  context_.evaluator.Ask(FilterAsk{question(options_.stages[stage]), key,
-                                   item | (std::uint64_t{stage} << kStageShift),
-                                   static_cast<std::int32_t>(stage), context_.step,
-                                   read_again ? 1.0 : 0.0});
+  context_.evaluator.Ask(
+      FilterAsk{question(options_.stages[stage]), key, item | (std::uint64_t{stage} << kStageShift),
+                static_cast<std::int32_t>(stage), context_.step, read_again ? 1.0 : 0.0});
 }
 
 bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& judgement) {
@@ -64,7 +63,8 @@ bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& jud
   if (judgement.verdict == Verdict::kError) {
     CountFailure(predicate, Key(item, stage), domain_.weights[item]);
   }
-  if (options_.is_column || predicate.Survives(context_.verdicts.Truth(predicate.call, judgement))) {
+  if (options_.is_column ||
+      predicate.Survives(context_.verdicts.Truth(predicate.call, judgement))) {
     const bool last = stage + 1 == options_.stages.size();
     if (last && !options_.feeds_later_step && stage > 0) {
       context_.evaluator.Expect(question(predicate), Key(item, stage), 0);

@@ -8,8 +8,8 @@
 
 namespace quail::exec {
 
-/// Asks predicates about each tuple of a domain, tuple by tuple: a later one only where all earlier ones let the tuple
-/// survive, while the tuple's documents are still held.
+/// Asks predicates about each tuple of a domain, tuple by tuple: a later one only where all earlier
+/// ones let the tuple survive, while the tuple's documents are still held.
 class AskFilter : public StepRun {
  public:
   struct Options {

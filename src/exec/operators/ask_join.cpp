@@ -10,9 +10,7 @@
 namespace quail::exec {
 namespace {
 
-bool HasNull(std::span<const TextId> key) {
-  return std::ranges::find(key, kNullText) != key.end();
-}
+bool HasNull(std::span<const TextId> key) { return std::ranges::find(key, kNullText) != key.end(); }
 
 /// Numbers tuples by first appearance.
 class TupleNumbers {
@@ -103,8 +101,7 @@ AskJoin::StageState AskJoin::MakeStage(const Stage& stage) const {
       state.from_partner.push_back(column - anchor_width);
     }
   }
-  const Question& question =
-      context_.verdicts.question(context_.verdicts.question_of(stage.call));
+  const Question& question = context_.verdicts.question(context_.verdicts.question_of(stage.call));
   QUAIL_CHECK_MSG(question.is_anchor == state.is_anchor, "a join's layout and its domain differ");
   state.repeats = !CoversAll(state.from_anchor, anchor_width) ||
                   !CoversAll(state.from_partner, domain_.partners.width);
@@ -191,8 +188,8 @@ AskJoin::Indices AskJoin::ToAsk(std::size_t anchor, std::span<const std::uint32_
   StageState& state = stages_[stage];
   const VerdictTable& verdicts = table(options_.stages[stage]);
   const bool last = stage + 1 == stages_.size();
-  const bool fresh = all && !state.repeats && verdicts.decided() == 0 &&
-                     state.usable.size() == state.list->size();
+  const bool fresh =
+      all && !state.repeats && verdicts.decided() == 0 && state.usable.size() == state.list->size();
   if (fresh) return nullptr;
   auto ask = std::make_shared<std::vector<std::uint32_t>>();
   std::vector<TextId> key;
@@ -236,10 +233,9 @@ void AskJoin::BeginStage(std::size_t index) {
     waiting_ += anchor.waiting;
     if (anchor.waiting > 0) {
       const bool more = anchor.stage + 1 < stages_.size();
-      context_.evaluator.Ask(JoinAsk{question(options_.stages[anchor.stage]), anchor_key,
-                                     state.list, ask, index,
-                                     static_cast<std::int32_t>(anchor.stage), context_.step,
-                                     more ? 1.0 : 0.0});
+      context_.evaluator.Ask(
+          JoinAsk{question(options_.stages[anchor.stage]), anchor_key, state.list, ask, index,
+                  static_cast<std::int32_t>(anchor.stage), context_.step, more ? 1.0 : 0.0});
     }
   }
   if (anchor.waiting == 0 && !stage_by_stage_) EndStage(index);
@@ -278,8 +274,7 @@ void AskJoin::EndStage(std::size_t index) {
     if (judgement.verdict == Verdict::kError) {
       CountFailure(stage, key, Weight(index, partner));
     }
-    if (!options_.is_column &&
-        !stage.Survives(context_.verdicts.Truth(stage.call, judgement))) {
+    if (!options_.is_column && !stage.Survives(context_.verdicts.Truth(stage.call, judgement))) {
       continue;
     }
     if (last) counters_.rows_out += Weight(index, partner);

@@ -17,7 +17,7 @@ struct PairDomain {
     std::uint32_t index = 0;
     std::uint64_t weight = 0;  ///< pairs of rows
   };
-  Domain anchors;   ///< in sparse domains the weights are unused
+  Domain anchors;  ///< in sparse domains the weights are unused
   Domain partners;
   std::optional<std::vector<std::vector<Partner>>> partners_of;  ///< index = anchor
 
@@ -29,8 +29,8 @@ struct PairDomain {
   std::uint64_t pairs() const;
 };
 
-/// Asks predicates about pairs, anchor by anchor: an anchor's later stages ask about the partners that its earlier ones
-/// let survive.
+/// Asks predicates about pairs, anchor by anchor: an anchor's later stages ask about the partners
+/// that its earlier ones let survive.
 class AskJoin : public StepRun {
  public:
   struct Options {
@@ -56,13 +56,13 @@ class AskJoin : public StepRun {
   };
   /// What a stage needs besides its predicate.
   struct StageState {
-    std::vector<std::size_t> from_anchor;     ///< columns of the anchor's tuple, by argument
+    std::vector<std::size_t> from_anchor;  ///< columns of the anchor's tuple, by argument
     std::vector<std::size_t> from_partner;
-    std::vector<bool> is_anchor;              ///< by argument
-    std::shared_ptr<PartnerList> list;        ///< one key a partner tuple
-    std::vector<std::uint32_t> usable;        ///< partners without NULL
-    bool repeats = false;                     ///< different pairs can have one key
-    std::set<std::vector<TextId>> asked;      ///< where keys can repeat
+    std::vector<bool> is_anchor;          ///< by argument
+    std::shared_ptr<PartnerList> list;    ///< one key a partner tuple
+    std::vector<std::uint32_t> usable;    ///< partners without NULL
+    bool repeats = false;                 ///< different pairs can have one key
+    std::set<std::vector<TextId>> asked;  ///< where keys can repeat
   };
 
   StageState MakeStage(const Stage& stage) const;

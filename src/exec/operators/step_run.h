@@ -14,7 +14,8 @@ namespace quail::exec {
 struct StepContext {
   StatementVerdicts& verdicts;
   Evaluator& evaluator;
-  std::span<const QuestionId> questions;  ///< the evaluator's, index = question of StatementVerdicts
+  std::span<const QuestionId>
+      questions;  ///< the evaluator's, index = question of StatementVerdicts
   std::uint16_t step = 0;
 };
 

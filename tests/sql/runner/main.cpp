@@ -1,6 +1,6 @@
-// sql_records [--complete] [PATH[:LINE] ..] [TEXT]: runs .test files (default: all of tests/sql). LINE: only the query or
-// statement there, after what sets it up; TEXT: only queries and statements that contain it. --complete writes the rows
-// that came out into the files.
+// sql_records [--complete] [PATH[:LINE] ..] [TEXT]: runs .test files (default: all of tests/sql).
+// LINE: only the query or statement there, after what sets it up; TEXT: only queries and statements
+// that contain it. --complete writes the rows that came out into the files.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -51,7 +51,8 @@ Selection ReadArguments(int count, char** arguments) {
     if (argument == "--complete") {
       selection.complete = true;
     } else if (numbered) {
-      selection.files.emplace_back(argument.substr(0, colon), std::stoull(argument.substr(colon + 1)));
+      selection.files.emplace_back(argument.substr(0, colon),
+                                   std::stoull(argument.substr(colon + 1)));
     } else if (fs::is_directory(argument)) {
       AddFiles(argument, selection);
     } else if (fs::exists(argument)) {
@@ -106,8 +107,7 @@ Tally RunFile(const fs::path& path, std::size_t line, const Selection& selection
   bool last_ran = true;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
-    const bool checks =
-        record.kind == RecordKind::kCounters || record.kind == RecordKind::kNotice;
+    const bool checks = record.kind == RecordKind::kCounters || record.kind == RecordKind::kNotice;
     if (checks ? !last_ran : !IsSelected(record, line, selection.text)) {
       last_ran = last_ran && checks;
       continue;

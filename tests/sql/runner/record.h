@@ -12,13 +12,13 @@ enum class RecordKind { kTable, kOracle, kDialect, kStatement, kQuery, kCounters
 /// One record of a .test file (tests/sql/README.md has the format).
 struct Record {
   RecordKind kind = RecordKind::kStatement;
-  std::size_t line = 0;         ///< 1-based, of its first line
-  std::size_t end = 0;          ///< first line behind it
-  std::string head;             ///< rest of the first line
-  std::string body;             ///< SQL, rows, rules
+  std::size_t line = 0;               ///< 1-based, of its first line
+  std::size_t end = 0;                ///< first line behind it
+  std::string head;                   ///< rest of the first line
+  std::string body;                   ///< SQL, rows, rules
   std::vector<std::string> expected;  ///< kQuery: rows
   std::size_t expected_line = 0;      ///< first line behind ----
-  bool sorted = false;          ///< kQuery: rowsort
+  bool sorted = false;                ///< kQuery: rowsort
 };
 
 /// Throws std::runtime_error naming the line.

@@ -13,12 +13,12 @@ namespace quail::test {
 namespace {
 
 const std::vector<std::pair<std::string, ErrorCode>> kCodes = {
-    {"usage", ErrorCode::kUsage},       {"syntax", ErrorCode::kSyntax},
-    {"bind", ErrorCode::kBind},         {"unsupported", ErrorCode::kUnsupported},
-    {"query", ErrorCode::kQuery},       {"io", ErrorCode::kIo},
-    {"corrupt", ErrorCode::kCorrupt},   {"model", ErrorCode::kModel},
-    {"device", ErrorCode::kDevice},     {"memory", ErrorCode::kOutOfMemory},
-    {"budget", ErrorCode::kBudget},     {"interrupted", ErrorCode::kInterrupted}};
+    {"usage", ErrorCode::kUsage},     {"syntax", ErrorCode::kSyntax},
+    {"bind", ErrorCode::kBind},       {"unsupported", ErrorCode::kUnsupported},
+    {"query", ErrorCode::kQuery},     {"io", ErrorCode::kIo},
+    {"corrupt", ErrorCode::kCorrupt}, {"model", ErrorCode::kModel},
+    {"device", ErrorCode::kDevice},   {"memory", ErrorCode::kOutOfMemory},
+    {"budget", ErrorCode::kBudget},   {"interrupted", ErrorCode::kInterrupted}};
 
 std::string NameOf(ErrorCode code) {
   for (const auto& [name, value] : kCodes) {
@@ -46,7 +46,8 @@ std::string ValuesOf(const std::string& row) {
   std::istringstream cells(row + " |");
   for (std::string cell; std::getline(cells, cell, '|');) {
     cell = Trim(cell);
-    const bool number = !cell.empty() && cell.find_first_not_of("-.0123456789") == std::string::npos;
+    const bool number =
+        !cell.empty() && cell.find_first_not_of("-.0123456789") == std::string::npos;
     std::string literal = cell;
     if (cell != "NULL" && !number && !cell.starts_with('\'')) {
       literal = "'";

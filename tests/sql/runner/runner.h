@@ -17,7 +17,8 @@ class Runner {
   explicit Runner(std::filesystem::path scratch);
   ~Runner();
 
-  /// Nothing, or why the record failed. With `actual`, a query's rows go there instead of being compared.
+  /// Nothing, or why the record failed. With `actual`, a query's rows go there instead of being
+  /// compared.
   std::optional<std::string> Run(const Record& record, std::vector<std::string>* actual);
 
  private:

@@ -31,7 +31,8 @@ class ExecutorTest : public testing::Test {
     return options;
   }
 
-  /// TRUE where every argument but the last occurs in the last, or a text holds "yes"; "null" and "fail" as they say.
+  /// TRUE where every argument but the last occurs in the last, or a text holds "yes"; "null" and
+  /// "fail" as they say.
   PlantedAnswer Answer(std::string_view prompt, std::span<const std::string_view> arguments) {
     ++evaluations_;
     const auto holds = [&](std::string_view word) {
@@ -48,10 +49,10 @@ class ExecutorTest : public testing::Test {
 
   void AddRelation(const std::string& alias, const std::string& rows) {
     const RelationId id(static_cast<std::uint32_t>(plan_.relations.size()));
-    relational::QueryText(
-        *connection_,
-        "CREATE TEMP TABLE " + alias + " AS SELECT row_number() OVER () AS quail_row, *, "
-        "quail_text_id(body) AS id_body FROM (VALUES " + rows + ") AS v(k, body)");
+    relational::QueryText(*connection_, "CREATE TEMP TABLE " + alias +
+                                            " AS SELECT row_number() OVER () AS quail_row, *, "
+                                            "quail_text_id(body) AS id_body FROM (VALUES " +
+                                            rows + ") AS v(k, body)");
     plan_.relations.push_back({id, alias, alias, "", {"id_body"}});
   }
 
@@ -126,8 +127,9 @@ TEST_F(ExecutorTest, LaterPredicatesAreAskedOfSurvivorsOnly) {
   AddRelation("t", "(1,'yes also'),(2,'no also'),(3,'yes'),(4,'yes also')");
   plan_.steps.push_back(plan::AskFilterStep{
       RelationId(0), {{AddCall("first {0}", {0}), false}, {AddCall("second {0}", {0}), true}}, {}});
-  EXPECT_EQ(Run("SELECT k FROM t WHERE quail_verdict(0, id_body) AND NOT quail_verdict(1, id_body)"),
-            (Rows{"3"}));
+  EXPECT_EQ(
+      Run("SELECT k FROM t WHERE quail_verdict(0, id_body) AND NOT quail_verdict(1, id_body)"),
+      (Rows{"3"}));
   EXPECT_EQ(step(0).asked, 4U + 3U);
   EXPECT_EQ(step(0).distinct, 3U + 2U);
   EXPECT_EQ(step(0).rows_out, 1U);
@@ -165,9 +167,11 @@ TEST_F(ExecutorTest, PairQueryRestrictsPairsAndLaterStagesSurvivors) {
   AddRelation("b", "(1,'x'),(1,'y'),(2,'z'),(1,'x')");
   const CallId first = AddCall("{0} {1}", {0, 1});
   const CallId second = AddCall("other {0} {1}", {0, 1});
-  plan_.steps.push_back(plan::AskJoinStep{
-      RelationId(0), RelationId(1), {{first, false}, {second, true}},
-      "SELECT a.id_body, b.id_body FROM a JOIN b ON a.k = b.k"});
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(0),
+                        RelationId(1),
+                        {{first, false}, {second, true}},
+                        "SELECT a.id_body, b.id_body FROM a JOIN b ON a.k = b.k"});
   EXPECT_TRUE(Run("SELECT 1 FROM a JOIN b USING (k) WHERE quail_verdict(0, a.id_body, b.id_body) "
                   "AND NOT quail_verdict(1, a.id_body, b.id_body)")
                   .empty());

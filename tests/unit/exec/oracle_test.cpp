@@ -57,8 +57,7 @@ TEST_P(OracleErrors, NameTheLine) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
     EXPECT_NE(std::string(error.what()).find("truth.jsonl, line 3: "), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find(GetParam().second), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find(GetParam().second), std::string::npos) << error.what();
   }
 }
 

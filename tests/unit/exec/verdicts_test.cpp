@@ -48,9 +48,7 @@ TEST(VerdictTable, OrderOfAKeyMatters) {
 
 TEST(VerdictTable, MatrixAndHashTableAgreeWithAMap) {
   std::mt19937 generator(11);
-  const auto random = [&](std::uint32_t n) {
-    return static_cast<std::uint32_t>(generator()) % n;
-  };
+  const auto random = [&](std::uint32_t n) { return static_cast<std::uint32_t>(generator()) % n; };
   VerdictTable table(2, true);
   const auto rows = Ids({3, 900, 5, 40, 41});
   const auto columns = Ids({5, 3, 77});

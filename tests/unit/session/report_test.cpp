@@ -41,8 +41,8 @@ TEST(RunReport, AddsUpItsSteps) {
 
 TEST(RunReport, LeavesOutWhatWasNotMeasured) {
   const auto json = nlohmann::json::parse(RunReport{}.ToJson());
-  for (const char* name : {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs",
-                           "error"}) {
+  for (const char* name :
+       {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs", "error"}) {
     EXPECT_FALSE(json.contains(name)) << name;
   }
   EXPECT_EQ(json["calls"]["asked"], 0);
