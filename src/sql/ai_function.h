@@ -33,7 +33,7 @@ struct AiFunction {
   Readout readout = Readout::kOther;
   std::string_view result_type;  ///< as DuckDB names it
   std::string_view summary;
-  std::string_view example;
+  std::string_view example = {};  ///< empty: not implemented
 
   bool implemented() const { return readout != Readout::kOther; }
 };
