@@ -123,25 +123,11 @@ void Packer::AppendStored(const KvNode& node) {
 
 bool Packer::ContinuesLastRun() const {
   if (batch_.runs.empty() || spans_.empty()) return false;
-  const Run& run = batch_.runs.back();
+  // A run whose rows are all on the path, up to the last row, has the rest of the path as its
+  // spans.
   const KeySpan& last = spans_.back();
-  if (last.place != KeySpan::Place::kChunk || last.first > run.first_row ||
-      last.first + last.length != batch_.rows()) {
-    return false;
-  }
-  const bool more = last.first < run.first_row;
-  const std::size_t before = spans_.size() - (more ? 0 : 1);
-  if (before != static_cast<std::size_t>(run.span_count)) return false;
-  for (std::size_t i = 0; i < before; ++i) {
-    const KeySpan& theirs = batch_.spans[static_cast<std::size_t>(run.first_span) + i];
-    const KeySpan& ours = spans_[i];
-    const bool cut = more && i + 1 == before;
-    const auto length = cut ? static_cast<std::int32_t>(run.first_row - ours.first) : ours.length;
-    if (theirs.place != ours.place || theirs.first != ours.first || theirs.length != length) {
-      return false;
-    }
-  }
-  return true;
+  return last.place == KeySpan::Place::kChunk && last.first <= batch_.runs.back().first_row &&
+         last.first + last.length == batch_.rows();
 }
 
 std::int32_t Packer::Emit(std::span<const TokenId> tokens, const Source& source) {

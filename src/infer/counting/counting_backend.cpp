@@ -90,6 +90,7 @@ void CountingBackend::Fault(const std::string& what) {
 std::unique_ptr<Chunk> CountingBackend::Begin(const PrefillBatch& batch) {
   auto chunk = std::make_unique<CountingChunk>();
   chunk->number = chunks_++;
+  for (const std::int64_t slot : batch.kv_slots) kv_writes_ += slot >= 0 ? 1U : 0U;
   if (options_.validate) {
     CheckShape(batch);
     CheckReadouts(batch);

@@ -49,6 +49,8 @@ class CountingBackend final : public Backend {
   /// The first thing that was wrong in any batch, empty if nothing.
   const std::string& fault() const { return fault_; }
   std::uint64_t chunks() const { return chunks_; }
+  /// Rows whose K and V went to the arena.
+  std::uint64_t kv_writes() const { return kv_writes_; }
   /// How often, with `validate`, a run had the arena spans of an earlier one of its chunk but
   /// others stood in between.
   std::uint64_t scattered_runs() const { return scattered_runs_; }
@@ -100,6 +102,7 @@ class CountingBackend final : public Backend {
   std::vector<Slot> slots_;
   std::vector<std::uint64_t> paths_;
   std::uint64_t chunks_ = 0;
+  std::uint64_t kv_writes_ = 0;
   std::uint64_t scattered_runs_ = 0;
   std::uint32_t weights_ = 0;
 };
