@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "relational/connection.h"
 #include "session/calibration.h"
+#include "session/device_choice.h"
 #include "session/known_models.h"
 #include "session/model_host.h"
 #include "session/user_position.h"
@@ -27,16 +28,6 @@ Finding Find(std::string subject, Look look) {
     finding.usable = false;
   }
   return finding;
-}
-
-std::string LookAtGpu() {
-  std::error_code ignored;
-  if (!std::filesystem::exists("/dev/nvidiactl", ignored)) {
-    throw Error(ErrorCode::kDevice, "no NVIDIA device on this computer: the CPU is used");
-  }
-  throw Error(
-      ErrorCode::kDevice,
-      "an NVIDIA device is there, but this program was built without CUDA: the CPU is used");
 }
 
 }  // namespace
@@ -92,7 +83,7 @@ std::vector<Finding> Examine(const Config& config) {
                        host.answers().words.yes, host.answers().words.no);
   }));
   if (!processor.empty()) findings.push_back({"cpu", processor, true});
-  findings.push_back(Find("gpu", LookAtGpu));
+  findings.push_back(Find("gpu", session::DescribeGpu));
   findings.push_back(Find("cost model", [] {
     const auto device = session::ReadCalibration();
     if (!device) return std::string("not calibrated: run quail calibrate");

@@ -9,31 +9,16 @@
 #include <vector>
 
 #include "base/mapped_file.h"
-#include "infer/cpu/cpu_backend.h"
 #include "infer/weights/gguf_weights.h"
 #include "infer/weights/safetensors_weights.h"
 #include "quail/error.h"
+#include "session/device_choice.h"
 #include "session/known_models.h"
 #include "text/gguf_vocabulary.h"
 #include "text/tokenizer_json.h"
 
 namespace quail::session {
 namespace {
-
-constexpr std::int64_t kMostKvBytes = std::int64_t{4} << 30;
-
-std::unique_ptr<infer::Backend> OpenBackend(const Config& config) {
-  if (config.backend == "cuda") {
-    throw Error(ErrorCode::kDevice, "this program was built without the CUDA backend");
-  }
-  if (config.backend != "auto" && config.backend != "cpu") {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("unknown backend '{}': auto, cpu or cuda", config.backend));
-  }
-  infer::cpu::CpuOptions options;
-  options.threads = config.threads;
-  return infer::cpu::CreateCpuBackend(options);
-}
 
 std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendInfo& device) {
   const std::int64_t bytes = device.compute_type == spec::WeightType::kF32 ? 4 : 2;
@@ -106,14 +91,13 @@ void ModelHost::OpenGguf() {
   tokenizer_ = text::BpeTokenizer::Create(text::ReadGgufVocabulary(fields));
 }
 
-/// An eighth of the memory, at most 4 GiB, unless the user says; at least a whole context beside
-/// two chunks.
+/// What the user says, else the device's default; at least two chunks.
 std::int64_t ModelHost::KvTokens() const {
   const infer::BackendInfo& device = backend_->info();
   const std::int64_t a_token = KvBytesPerToken(spec_, device);
   const std::int64_t bytes = config_.kv_memory > 0
                                  ? static_cast<std::int64_t>(config_.kv_memory)
-                                 : std::min(device.memory_bytes / 8, kMostKvBytes);
+                                 : DefaultKvBytes(device);
   const std::int64_t tokens = bytes / a_token;
   const std::int64_t least = 2 * std::int64_t{device.preferred_chunk_tokens};
   if (tokens < least) {

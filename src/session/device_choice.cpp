@@ -1,0 +1,68 @@
+#include "session/device_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "infer/cpu/cpu_backend.h"
+#include "quail/error.h"
+
+#ifdef QUAIL_CUDA
+#include "infer/cuda/cuda_backend.h"
+#endif
+
+namespace quail::session {
+namespace {
+
+constexpr std::int64_t kMostCpuKvBytes = std::int64_t{4} << 30;
+
+std::unique_ptr<infer::Backend> OpenCpu(const Config& config) {
+  infer::cpu::CpuOptions options;
+  options.threads = config.threads;
+  return infer::cpu::CreateCpuBackend(options);
+}
+
+#ifdef QUAIL_CUDA
+bool GpuIsUsable() { return infer::cuda::FindCuda().usable; }
+std::unique_ptr<infer::Backend> OpenGpu() { return infer::cuda::CreateCudaBackend({}); }
+#else
+bool GpuIsUsable() { return false; }
+std::unique_ptr<infer::Backend> OpenGpu() {
+  throw Error(ErrorCode::kDevice, "this program was built without the CUDA backend");
+}
+#endif
+
+}  // namespace
+
+std::unique_ptr<infer::Backend> OpenBackend(const Config& config) {
+  if (config.backend == "cuda") return OpenGpu();
+  if (config.backend == "cpu") return OpenCpu(config);
+  if (config.backend == "auto") return GpuIsUsable() ? OpenGpu() : OpenCpu(config);
+  throw Error(ErrorCode::kUsage,
+              fmt::format("unknown backend '{}': auto, cpu or cuda", config.backend));
+}
+
+std::string DescribeGpu() {
+#ifdef QUAIL_CUDA
+  const infer::cuda::CudaAvailability found = infer::cuda::FindCuda();
+  if (!found.usable) throw Error(ErrorCode::kDevice, found.reason + ": the CPU is used");
+  return found.reason;
+#else
+  std::error_code ignored;
+  throw Error(
+      ErrorCode::kDevice,
+      std::filesystem::exists("/dev/nvidiactl", ignored)
+          ? "an NVIDIA device is there, but this program was built without CUDA: the CPU is used"
+          : "no NVIDIA device on this computer: the CPU is used");
+#endif
+}
+
+std::int64_t DefaultKvBytes(const infer::BackendInfo& device) {
+  // A GPU's memory is ours but for weights and activations; the CPU's is also DuckDB's and
+  // everyone's.
+  if (device.backend == "cuda") return device.memory_bytes / 10 * 6;
+  return std::min(device.memory_bytes / 8, kMostCpuKvBytes);
+}
+
+}  // namespace quail::session
