@@ -1,0 +1,100 @@
+#include "infer/cpu/cpu_linear.h"
+
+#include <gtest/gtest.h>
+
+#include "infer/weights/block_formats.h"
+#include "infer/weights/random_weights.h"
+
+namespace quail::infer::cpu {
+namespace {
+
+spec::ModelSpec SmolSpec() {
+  spec::ModelSpec spec;
+  spec.layers = 1;
+  spec.hidden = 576;
+  spec.heads = 9;
+  spec.kv_heads = 3;
+  spec.head_dim = 64;
+  spec.ffn = 1536;
+  spec.vocabulary = 64;
+  return spec;
+}
+
+class CpuLinear : public testing::TestWithParam<ElementType> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == ElementType::kBf16 && !__builtin_cpu_supports("avx512bf16")) {
+      GTEST_SKIP() << "skipped: no bf16 products here";
+    }
+  }
+  LinearWeight Pack(LinearEngine& engine, const char* name) {
+    const auto tensor = weights_->Find(name);
+    return engine.Pack(std::span(&tensor, 1));
+  }
+
+  std::shared_ptr<const WeightSource> weights_ = CreateRandomWeights(SmolSpec(), 1);
+};
+
+TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCall) {
+  LinearEngine engine(GetParam());
+  for (const char* name : {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
+                           "model.layers.0.self_attn.k_proj.weight"}) {
+    const LinearWeight weight = Pack(engine, name);
+    const auto columns = static_cast<std::size_t>(weight.columns());
+    const auto width = static_cast<std::size_t>(weight.rows());
+    std::vector<std::byte> x(kMaxProductRows * columns * SizeOf(GetParam()));
+    for (std::size_t i = 0; i < kMaxProductRows * columns; ++i) {
+      const float value = static_cast<float>((i * 7919) % 1000) / 500.0F - 1.0F;
+      if (GetParam() == ElementType::kF32) {
+        reinterpret_cast<float*>(x.data())[i] = value;
+      } else {
+        reinterpret_cast<std::uint16_t*>(x.data())[i] = FloatToBf16(value);
+      }
+    }
+    std::vector<float> all(kMaxProductRows * width);
+    std::vector<std::byte> scratch;
+    engine.Multiply(weight.panels()[0], weight.columns(),
+                    {kMaxProductRows, x.data(), all.data(), false}, scratch);
+    for (const std::int64_t rows : {1, 2, 4, 8, 16, 32, 48, 96, 112}) {
+      const auto count = static_cast<std::size_t>(rows);
+      // The last rows of the full call, first in this one.
+      const std::size_t first = kMaxProductRows - count;
+      std::vector<float> some(count * width);
+      engine.Multiply(weight.panels()[0], weight.columns(),
+                      {rows, x.data() + first * columns * SizeOf(GetParam()), some.data(), false},
+                      scratch);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(),
+                             all.begin() + static_cast<std::ptrdiff_t>(first * width)))
+          << name << " " << rows;
+    }
+  }
+}
+
+TEST_P(CpuLinear, OneDnnDoesNotFallBackToItsReference) {
+  LinearEngine engine(GetParam());
+  for (const char* name : {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
+                           "model.layers.0.self_attn.k_proj.weight"}) {
+    const LinearWeight weight = Pack(engine, name);
+    for (const bool accumulate : {false, true}) {
+      const std::string implementation =
+          engine.ImplementationOf(weight.panels()[0], weight.columns(), 96, accumulate);
+      EXPECT_EQ(implementation.find("ref"), std::string::npos) << name << " " << implementation;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, CpuLinear, testing::Values(ElementType::kF32, ElementType::kBf16),
+                         [](const auto& parameter) {
+                           return parameter.param == ElementType::kF32 ? "f32" : "bf16";
+                         });
+
+TEST(ProductRows, AreTheNextSizeThatThereIs) {
+  EXPECT_EQ(ProductRows(1), 1);
+  EXPECT_EQ(ProductRows(3), 4);
+  EXPECT_EQ(ProductRows(9), 16);
+  EXPECT_EQ(ProductRows(17), 32);
+  EXPECT_EQ(ProductRows(128), 128);
+}
+
+}  // namespace
+}  // namespace quail::infer::cpu
