@@ -95,9 +95,8 @@ void ModelHost::OpenGguf() {
 std::int64_t ModelHost::KvTokens() const {
   const infer::BackendInfo& device = backend_->info();
   const std::int64_t a_token = KvBytesPerToken(spec_, device);
-  const std::int64_t bytes = config_.kv_memory > 0
-                                 ? static_cast<std::int64_t>(config_.kv_memory)
-                                 : DefaultKvBytes(device);
+  const std::int64_t bytes =
+      config_.kv_memory > 0 ? static_cast<std::int64_t>(config_.kv_memory) : DefaultKvBytes(device);
   const std::int64_t tokens = bytes / a_token;
   const std::int64_t least = 2 * std::int64_t{device.preferred_chunk_tokens};
   if (tokens < least) {
