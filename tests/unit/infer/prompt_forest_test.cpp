@@ -409,6 +409,17 @@ TEST(PromptForest, NonFiniteAnswerIsAStateOfThatAskAlone) {
   ExpectRight(h, answers);
 }
 
+// A chunk takes on no more than the arena can keep beside what the chunk reads: nothing is computed to be thrown away.
+TEST(PromptForest, ChunkTakesOnOnlyWhatTheArenaCanKeep) {
+  Harness h({.kv_tokens = 700, .chunk_tokens = 900});
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    h.Ask(h.Child(h.root(), TokensOf(i, 600)), Leaves(1000, 100, 10));
+  }
+  ExpectRight(h, h.RunAll());
+  EXPECT_EQ(h.recomputed(), 0U);
+  EXPECT_EQ(h.fresh(), h.minimum());
+}
+
 // Case 46: what is cached changes nothing. The same questions with KV kept, with hardly any KV, and
 // asked twice.
 TEST(PromptForest, Case46ColdAndWarmPrefixesGiveEqualAnswers) {
