@@ -1,13 +1,15 @@
 #pragma once
 
-#ifndef __CUDACC__  // nvcc cannot evaluate fmt 9's consteval format strings: kernels' files use no CHECK_MSG
+#ifndef __CUDACC__  // nvcc cannot evaluate fmt 9's consteval format strings: kernels' files use no
+                    // CHECK_MSG
 #include <fmt/format.h>
 #endif
 
 #include <sstream>
 #include <string>
 
-/// CHECK is for our own bugs: always on, prints the operands, aborts. What a user can cause is a quail::Error.
+/// CHECK is for our own bugs: always on, prints the operands, aborts. What a user can cause is a
+/// quail::Error.
 namespace quail::base {
 
 [[noreturn]] void CheckFailed(const char* file, int line, const char* condition,
@@ -22,25 +24,25 @@ std::string DescribeOperands(const A& a, const B& b) {
 
 }  // namespace quail::base
 
-#define QUAIL_CHECK(condition)                                              \
-  do {                                                                      \
-    if (!(condition)) [[unlikely]]                                          \
-      ::quail::base::CheckFailed(__FILE__, __LINE__, #condition, "");       \
+#define QUAIL_CHECK(condition)                                        \
+  do {                                                                \
+    if (!(condition)) [[unlikely]]                                    \
+      ::quail::base::CheckFailed(__FILE__, __LINE__, #condition, ""); \
   } while (false)
 
-#define QUAIL_CHECK_MSG(condition, ...)                                                         \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]]                                                              \
-      ::quail::base::CheckFailed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));   \
-  } while (false)
-
-#define QUAIL_CHECK_OP(op, a, b)                                                              \
+#define QUAIL_CHECK_MSG(condition, ...)                                                       \
   do {                                                                                        \
-    const auto& quail_a = (a);                                                                \
-    const auto& quail_b = (b);                                                                \
-    if (!(quail_a op quail_b)) [[unlikely]]                                                   \
-      ::quail::base::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,                       \
-                                 ::quail::base::DescribeOperands(quail_a, quail_b));          \
+    if (!(condition)) [[unlikely]]                                                            \
+      ::quail::base::CheckFailed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
+  } while (false)
+
+#define QUAIL_CHECK_OP(op, a, b)                                                     \
+  do {                                                                               \
+    const auto& quail_a = (a);                                                       \
+    const auto& quail_b = (b);                                                       \
+    if (!(quail_a op quail_b)) [[unlikely]]                                          \
+      ::quail::base::CheckFailed(__FILE__, __LINE__, #a " " #op " " #b,              \
+                                 ::quail::base::DescribeOperands(quail_a, quail_b)); \
   } while (false)
 
 #define QUAIL_CHECK_EQ(a, b) QUAIL_CHECK_OP(==, a, b)

@@ -7,9 +7,7 @@ namespace quail::base {
 /// Seconds of wall time since its construction or last Restart.
 class Stopwatch {
  public:
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
   void Restart() { start_ = Clock::now(); }
 
  private:

@@ -9,7 +9,8 @@ namespace quail::base {
 /// A whole file, mapped read-only. Movable; unmapped at destruction.
 class MappedFile {
  public:
-  /// Throws Error{kIo} when the file is missing, a folder or unreadable. An empty file gives an empty span.
+  /// Throws Error{kIo} when the file is missing, a folder or unreadable. An empty file gives an
+  /// empty span.
   static MappedFile Open(const std::filesystem::path& path);
 
   MappedFile() = default;

@@ -6,7 +6,8 @@
 
 namespace quail::base {
 
-/// An integer id that does not mix with ids of other kinds. `Tag` is any type; `Rep` the stored integer.
+/// An integer id that does not mix with ids of other kinds. `Tag` is any type; `Rep` the stored
+/// integer.
 template <typename Tag, typename Rep>
 class StrongId {
  public:

@@ -9,7 +9,8 @@
 
 namespace quail::base {
 
-/// A fixed set of threads for fork-join loops. One loop at a time; not reentrant from inside a loop body.
+/// A fixed set of threads for fork-join loops. One loop at a time; not reentrant from inside a loop
+/// body.
 class ThreadPool {
  public:
   /// `threads` counts the caller, who works too; 0 means one per core that this process may use.
@@ -20,8 +21,9 @@ class ThreadPool {
 
   std::size_t size() const { return workers_.size() + 1; }
 
-  /// Calls body(i) for every i in [0, count), each once, on any thread; returns when all are done. The first exception
-  /// thrown by a body is rethrown here after the others have finished; indices not yet begun are then skipped.
+  /// Calls body(i) for every i in [0, count), each once, on any thread; returns when all are done.
+  /// The first exception thrown by a body is rethrown here after the others have finished; indices
+  /// not yet begun are then skipped.
   void ForEach(std::size_t count, const std::function<void(std::size_t)>& body);
 
  private:
