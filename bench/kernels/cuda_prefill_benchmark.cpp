@@ -1,7 +1,8 @@
-// Prefill on the GPU at the Qwen3-4B block-fp8 shapes with made-up weights: whole forward passes and single verbs, on
-// a filter chunk (documents with a question) and a join chunk (partners behind a kept anchor). Prints tokens/s and
-// microseconds per fresh token and, sampled while it runs, clocks and watts; writes JSON lines to the file named by
-// the first argument. A second argument leaves only the lines whose name contains it.
+// Prefill on the GPU at the Qwen3-4B block-fp8 shapes with made-up weights: whole forward passes
+// and single verbs, on a filter chunk (documents with a question) and a join chunk (partners behind
+// a kept anchor). Prints tokens/s and microseconds per fresh token and, sampled while it runs,
+// clocks and watts; writes JSON lines to the file named by the first argument. A second argument
+// leaves only the lines whose name contains it.
 
 #include <fmt/format.h>
 
@@ -51,8 +52,8 @@ quail::spec::ModelSpec Qwen3With4B() {
   return spec;
 }
 
-void AddRun(PrefillBatch& batch, std::int32_t rows, std::int32_t position, const std::vector<KeySpan>& spans,
-            std::int64_t first_slot) {
+void AddRun(PrefillBatch& batch, std::int32_t rows, std::int32_t position,
+            const std::vector<KeySpan>& spans, std::int64_t first_slot) {
   static std::mt19937 random(7);
   batch.runs.push_back({batch.rows(), rows, static_cast<std::int32_t>(batch.spans.size()),
                         static_cast<std::int32_t>(spans.size())});
@@ -64,7 +65,8 @@ void AddRun(PrefillBatch& batch, std::int32_t rows, std::int32_t position, const
   }
 }
 
-/// Documents of lognormal length (mean about 300), each with a question of 51 tokens that reads it in the chunk.
+/// Documents of lognormal length (mean about 300), each with a question of 51 tokens that reads it
+/// in the chunk.
 PrefillBatch FilterChunk() {
   PrefillBatch batch;
   std::mt19937 random(11);
@@ -100,7 +102,8 @@ PrefillBatch JoinChunk(std::int32_t anchors, std::int32_t length, std::int32_t p
 
 std::string ReadGpu() {
   std::string text;
-  FILE* pipe = popen("nvidia-smi --query-gpu=clocks.sm,power.draw --format=csv,noheader,nounits", "r");
+  FILE* pipe =
+      popen("nvidia-smi --query-gpu=clocks.sm,power.draw --format=csv,noheader,nounits", "r");
   if (pipe == nullptr) return "?, ?";
   char line[256];
   while (fgets(line, sizeof(line), pipe) != nullptr) text += line;
@@ -149,16 +152,20 @@ class Report {
     if (file_ != nullptr) std::fclose(file_);
   }
 
-  void Add(const std::string& name, std::int64_t tokens, const std::function<Measurement()>& measure) {
+  void Add(const std::string& name, std::int64_t tokens,
+           const std::function<Measurement()>& measure) {
     if (name.find(only_) == std::string::npos) return;
     const Measurement m = measure();
     const double per_token = m.seconds * 1e6 / static_cast<double>(tokens);
-    fmt::print("{:34} {:8} tokens {:9.3f} ms {:8.3f} us/token {:9.0f} tokens/s  [{} MHz, W]\n", name, tokens,
-               m.seconds * 1e3, per_token, static_cast<double>(tokens) / m.seconds, m.gpu);
+    fmt::print("{:34} {:8} tokens {:9.3f} ms {:8.3f} us/token {:9.0f} tokens/s  [{} MHz, W]\n",
+               name, tokens, m.seconds * 1e3, per_token, static_cast<double>(tokens) / m.seconds,
+               m.gpu);
     std::fflush(stdout);
     if (file_ == nullptr) return;
-    fmt::print(file_, R"({{"name": "{}", "tokens": {}, "seconds": {}, "clock_and_watts": "{}"}})" "\n", name,
-               tokens, m.seconds, m.gpu);
+    fmt::print(file_,
+               R"({{"name": "{}", "tokens": {}, "seconds": {}, "clock_and_watts": "{}"}})"
+               "\n",
+               name, tokens, m.seconds, m.gpu);
   }
 
  private:
@@ -168,8 +175,8 @@ class Report {
 
 /// The verbs one by one, on the weights of layer 0: each repeated as often as a pass has layers.
 void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
-                  const quail::spec::ModelSpec& spec, const std::string& shape, const PrefillBatch& batch,
-                  Report& report) {
+                  const std::string& shape, const PrefillBatch& batch, Report& report) {
+  const std::int32_t layers = Qwen3With4B().layers;
   const auto tensor = [&](const char* name) {
     return weights.Find(fmt::format("model.layers.0.{}", name));
   };
@@ -189,17 +196,19 @@ void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
   const WeightId gate_up = linear({tensor("mlp.gate_proj.weight"), tensor("mlp.up_proj.weight")});
   const WeightId down = linear({tensor("mlp.down_proj.weight")});
   const WeightId norm = vector("input_layernorm.weight");
-  const auto measure = [&](const char* verb, const std::function<void(quail::infer::Chunk&)>& call) {
+  const auto measure = [&](const char* verb,
+                           const std::function<void(quail::infer::Chunk&)>& call) {
     report.Add(shape + " " + verb, batch.rows(), [&] {
       return Repeat(backend, batch, [&](quail::infer::Chunk& chunk) {
-        for (std::int32_t layer = 0; layer < spec.layers; ++layer) call(chunk);
+        for (std::int32_t layer = 0; layer < layers; ++layer) call(chunk);
         backend.Finish(chunk);
       });
     });
   };
   measure("qkv + rope", [&](quail::infer::Chunk& c) { backend.Qkv(c, qkv, 0, false); });
   measure("attention", [&](quail::infer::Chunk& c) { backend.Attention(c, 0); });
-  measure("output + norm", [&](quail::infer::Chunk& c) { backend.AttentionOutput(c, output, norm); });
+  measure("output + norm",
+          [&](quail::infer::Chunk& c) { backend.AttentionOutput(c, output, norm); });
   measure("gate/up + swiglu", [&](quail::infer::Chunk& c) { backend.GateUp(c, gate_up); });
   measure("down + norm", [&](quail::infer::Chunk& c) { backend.Down(c, down, norm); });
 }
@@ -209,7 +218,8 @@ void Run(const char* path, const std::string& only) {
   auto backend = quail::infer::cuda::CreateCudaBackend({0, kChunk, false});
   auto weights = quail::infer::QuantizeToFp8Blocks(quail::infer::CreateRandomWeights(spec, 1));
   quail::base::Stopwatch watch;
-  const auto model = quail::infer::LoadModel({spec, {20611, 8214, 30351, 7833}, false}, *weights, *backend);
+  const auto model =
+      quail::infer::LoadModel({spec, {20611, 8214, 30351, 7833}, false}, *weights, *backend);
   fmt::print("{}; loaded in {:.1f} s\n", backend->info().device, watch.seconds());
   constexpr std::int32_t kAnchors = 7;
   constexpr std::int32_t kAnchorTokens = 4104;
@@ -228,8 +238,8 @@ void Run(const char* path, const std::string& only) {
   report.Add("anchors 4,104: forward", anchors.rows(), forward(anchors));
   const PrefillBatch join = JoinChunk(kAnchors, kAnchorTokens, 9);
   report.Add("join 4,104 x 9: forward", join.rows(), forward(join));
-  MeasureVerbs(*backend, *weights, spec, "filter:", filter, report);
-  MeasureVerbs(*backend, *weights, spec, "join:", join, report);
+  MeasureVerbs(*backend, *weights, "filter:", filter, report);
+  MeasureVerbs(*backend, *weights, "join:", join, report);
 }
 
 }  // namespace

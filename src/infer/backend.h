@@ -14,9 +14,9 @@
 #include "infer/weights/weight_source.h"
 #include "spec/model_spec.h"
 
-/// The waist between models and devices: the verbs of a transformer layer, a stage each. A backend knows no model
-/// names and no prompts. Letters: T rows of a chunk, A answer rows, C hidden, H heads, K kv heads, D head size,
-/// F feed-forward width, V vocabulary.
+/// The waist between models and devices: the verbs of a transformer layer, a stage each. A backend
+/// knows no model names and no prompts. Letters: T rows of a chunk, A answer rows, C hidden, H
+/// heads, K kv heads, D head size, F feed-forward width, V vocabulary.
 namespace quail::infer {
 
 /// A weight held by a backend, in the form it computes with.
@@ -29,31 +29,32 @@ struct KvShape {
 };
 
 struct BackendInfo {
-  std::string backend;      ///< "cpu", "cuda", "counting"
-  std::string device;       ///< product name of the processor
+  std::string backend;  ///< "cpu", "cuda", "counting"
+  std::string device;   ///< product name of the processor
   std::int32_t threads = 0;
   std::int64_t memory_bytes = 0;
   spec::WeightType compute_type = spec::WeightType::kF32;
   std::int64_t kv_bytes_per_token = 0;  ///< 0 until ReserveKv
-  std::int32_t kv_alignment = 1;        ///< a node's KV best begins at a multiple of this many slots
+  std::int32_t kv_alignment = 1;  ///< a node's KV best begins at a multiple of this many slots
   std::int32_t preferred_chunk_tokens = 0;
   std::int32_t max_chunk_tokens = 0;
 };
 
-/// Device memory and descriptors of one forward pass in flight. The hidden state in it is opaque: a backend may keep it
-/// normalised and quantised.
+/// Device memory and descriptors of one forward pass in flight. The hidden state in it is opaque: a
+/// backend may keep it normalised and quantised.
 class Chunk {
  public:
   virtual ~Chunk() = default;
 };
 
-/// Rotary embedding on the halves (i, i + D/2) of each head, HF style. `inverse_frequencies`: f32 [D / 2].
+/// Rotary embedding on the halves (i, i + D/2) of each head, HF style. `inverse_frequencies`: f32
+/// [D / 2].
 struct Rope {
   std::vector<float> inverse_frequencies;
 };
 
 struct QkvWeights {
-  WeightId projection;             ///< [(H + 2K) * D, C]: all query heads, all key heads, all value heads
+  WeightId projection;  ///< [(H + 2K) * D, C]: all query heads, all key heads, all value heads
   std::optional<WeightId> bias;    ///< [(H + 2K) * D]
   std::optional<WeightId> q_norm;  ///< [D], RMS norm of each query head before rotation
   std::optional<WeightId> k_norm;  ///< [D]
@@ -87,19 +88,22 @@ class Backend {
   virtual WeightId LoadRows(const WeightTensor& matrix, std::span<const std::int32_t> rows) = 0;
   /// A vector: norm weights, biases stacked.
   virtual WeightId LoadVector(std::span<const std::shared_ptr<const WeightTensor>> parts) = 0;
-  /// Slots for `tokens` positions of K and V in all layers. Throws Error{kOutOfMemory} with the sizes.
+  /// Slots for `tokens` positions of K and V in all layers. Throws Error{kOutOfMemory} with the
+  /// sizes.
   virtual void ReserveKv(const KvShape& shape, std::int64_t tokens) = 0;
 
-  // One forward pass: Begin, the verbs in a model's order, Finish, later Wait. Two chunks may be in flight; they run in
-  // the order of Begin. What a chunk wrote to the KV arena is seen by every later one.
+  // One forward pass: Begin, the verbs in a model's order, Finish, later Wait. Two chunks may be in
+  // flight; they run in the order of Begin. What a chunk wrote to the KV arena is seen by every
+  // later one.
   /// Copies the descriptors; `batch` may be reused afterwards.
   virtual std::unique_ptr<Chunk> Begin(const PrefillBatch& batch) = 0;
   /// hidden [T, C] = table[tokens]; prepares RMSNorm(hidden) * first_norm for the next verb.
   virtual void Embed(Chunk& chunk, WeightId table, WeightId first_norm) = 0;
-  /// Projects, adds the bias, norms heads, rotates queries and keys by their positions, places K and V of `layer` in
-  /// the chunk and, where kv_slots >= 0, in the arena. With `answers_only` (the last layer) queries are made, and the
-  /// hidden state kept, for answer and scored rows only.
-  virtual void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer, bool answers_only) = 0;
+  /// Projects, adds the bias, norms heads, rotates queries and keys by their positions, places K
+  /// and V of `layer` in the chunk and, where kv_slots >= 0, in the arena. With `answers_only` (the
+  /// last layer) queries are made, and the hidden state kept, for answer and scored rows only.
+  virtual void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer,
+                   bool answers_only) = 0;
   /// softmax(Q K^T / sqrt(D)) V over every run's spans and, causally, itself.
   virtual void Attention(Chunk& chunk, std::int32_t layer) = 0;
   /// hidden += attention W^T; prepares RMSNorm(hidden) * next_norm.
@@ -110,15 +114,18 @@ class Backend {
   virtual void Down(Chunk& chunk, WeightId down, WeightId next_norm) = 0;
   /// Logits of the answer rows over the rows of `head`, fp32 accumulation.
   virtual void AnswerLogits(Chunk& chunk, WeightId head) = 0;
-  /// Log-probabilities of the scored tokens under softmax over all rows of `head` below `vocabulary`.
+  /// Log-probabilities of the scored tokens under softmax over all rows of `head` below
+  /// `vocabulary`.
   virtual void LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary) = 0;
   /// Ends the pass: nothing more is added to the chunk.
   virtual void Finish(Chunk& chunk) = 0;
   /// Blocks until the chunk is done. A device fault is Error{kDevice} naming the chunk's size.
   virtual ChunkResult Wait(Chunk& chunk) = 0;
 
-  // Moving KV: what a node holds can leave the device and come back. Host layout: opaque, kv_bytes_per_token a slot.
-  virtual void CopyKvOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) = 0;
+  // Moving KV: what a node holds can leave the device and come back. Host layout: opaque,
+  // kv_bytes_per_token a slot.
+  virtual void CopyKvOut(std::int64_t first_slot, std::int64_t slots,
+                         std::span<std::byte> host) = 0;
   virtual void CopyKvIn(std::int64_t first_slot, std::int64_t slots,
                         std::span<const std::byte> host) = 0;
 };

@@ -33,7 +33,8 @@ struct Shape {
   bool fp8;
 };
 
-/// The attention instantiations that public models use; the shapes are otherwise as odd as the kernels allow.
+/// The attention instantiations that public models use; the shapes are otherwise as odd as the
+/// kernels allow.
 constexpr Shape kShapes[] = {
     {"llama_64x3", spec::ModelFamily::kLlama, 64, 9, 3, false},
     {"qwen2_64x7", spec::ModelFamily::kQwen2, 64, 14, 2, false},
@@ -58,9 +59,11 @@ std::shared_ptr<const infer::WeightSource> WeightsOf(const Shape& shape) {
   return shape.fp8 ? infer::QuantizeToFp8Blocks(weights) : weights;
 }
 
-/// Shares of the reference's standard deviation. The fp8 bound is that of rounding activations to 3 fraction bits in
-/// four products a layer; the reference has the fp8 weights but exact activations.
-Tolerance ToleranceOf(const Shape& shape) { return shape.fp8 ? Tolerance{0.5, 0.15} : Tolerance{0.2, 0.05}; }
+/// Shares of the reference's standard deviation. The fp8 bound is that of rounding activations to 3
+/// fraction bits in four products a layer; the reference has the fp8 weights but exact activations.
+Tolerance ToleranceOf(const Shape& shape) {
+  return shape.fp8 ? Tolerance{0.5, 0.15} : Tolerance{0.2, 0.05};
+}
 
 class CudaParity : public testing::TestWithParam<Shape> {
  protected:
@@ -95,7 +98,8 @@ class CudaParity : public testing::TestWithParam<Shape> {
 };
 
 TEST_P(CudaParity, RaggedLengthsPackedTogether) {
-  const std::vector<std::size_t> lengths = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200};
+  const std::vector<std::size_t> lengths = {1,  2,  15, 16,  17,  31,  32, 33,
+                                            63, 64, 65, 127, 128, 129, 200};
   BatchBuilder builder;
   for (const std::size_t length : lengths) {
     builder.Add(MakeTokens(length, static_cast<std::uint32_t>(length)), {}, {});
@@ -185,7 +189,8 @@ TEST_P(CudaParity, Case56LongPositions) {
     const auto path = reference_.Run(tokens, position);
     std::vector<double> wanted;
     for (std::size_t i = 0; i < LoadedModel::kAnswers; ++i) {
-      wanted.push_back(reference_.Logit(path.normed.back(), LoadedModel::kFirstAnswer + static_cast<int>(i)));
+      wanted.push_back(
+          reference_.Logit(path.normed.back(), LoadedModel::kFirstAnswer + static_cast<int>(i)));
     }
     const ErrorShare error = MeasureError<float>(loaded_.Run(builder.batch()).row(0), wanted);
     EXPECT_LE(error.rms, ToleranceOf(GetParam()).rms) << position;

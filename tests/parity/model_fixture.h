@@ -15,7 +15,8 @@
 
 namespace quail::parity {
 
-/// Largest error allowed, as a share of the reference's standard deviation: of one value, and root mean square.
+/// Largest error allowed, as a share of the reference's standard deviation: of one value, and root
+/// mean square.
 struct Tolerance {
   double largest;
   double rms;
@@ -56,8 +57,8 @@ inline std::vector<std::int32_t> MakeTokens(std::size_t count, std::uint32_t see
   std::uint32_t state = seed * 2654435761U + 12345U;
   for (std::size_t i = 0; i < count; ++i) {
     state = state * 1664525U + 1013904223U;
-    tokens.push_back(static_cast<std::int32_t>((state >> 8) %
-                                               static_cast<std::uint32_t>(vocabulary)));
+    tokens.push_back(
+        static_cast<std::int32_t>((state >> 8) % static_cast<std::uint32_t>(vocabulary)));
   }
   return tokens;
 }

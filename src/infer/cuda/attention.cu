@@ -5,11 +5,12 @@
 #include "infer/cuda/launch.h"
 #include "infer/cuda/quantize.cuh"
 
-/// Attention of a chunk's query rows over key segments, one pass, online softmax (Dao, FlashAttention-2,
-/// arXiv 2307.08691, section 3). A block serves one tile for one KV head: 128 query rows = (token, head of the group)
-/// pairs, so that grouped heads share every key read; 8 warps of 16 rows, mma.m16n8k16 bf16 with fp32 sums; keys and
-/// values in 64-key pieces, two stages of cp.async. Grid: (KV heads, tiles), neighbours read the same keys.
-/// FLOPs: 4 * 128 * D a key; bytes from L2: 4 * D a key and block.
+/// Attention of a chunk's query rows over key segments, one pass, online softmax (Dao,
+/// FlashAttention-2, arXiv 2307.08691, section 3). A block serves one tile for one KV head: 128
+/// query rows = (token, head of the group) pairs, so that grouped heads share every key read; 8
+/// warps of 16 rows, mma.m16n8k16 bf16 with fp32 sums; keys and values in 64-key pieces, two stages
+/// of cp.async. Grid: (KV heads, tiles), neighbours read the same keys. FLOPs: 4 * 128 * D a key;
+/// bytes from L2: 4 * D a key and block.
 namespace quail::infer::cuda {
 namespace {
 
@@ -25,8 +26,8 @@ __device__ inline unsigned SharedAddress(const void* pointer) {
 
 __device__ inline void CopyAsync(void* to, const void* from, bool valid) {
   // With a source size of 0 the 16 bytes are filled with zeros and nothing is read.
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(SharedAddress(to)), "l"(from),
-               "r"(valid ? 16 : 0));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(SharedAddress(to)),
+               "l"(from), "r"(valid ? 16 : 0));
 }
 
 __device__ inline void CommitCopies() { asm volatile("cp.async.commit_group;\n"); }
@@ -48,7 +49,8 @@ __device__ inline void LoadMatricesTransposed(unsigned (&r)[4], const void* from
                : "r"(SharedAddress(from)));
 }
 
-__device__ inline void MultiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+__device__ inline void MultiplyAdd(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                   unsigned b1) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
       "{%0,%1,%2,%3};\n"
@@ -61,8 +63,8 @@ __device__ inline unsigned PackPair(float low, float high) {
   return *reinterpret_cast<const unsigned*>(&pair);
 }
 
-/// Rows of D elements in 16-byte pieces, the piece index exclusive-ored with the row: ldmatrix reads 8 rows of one
-/// column without bank conflicts.
+/// Rows of D elements in 16-byte pieces, the piece index exclusive-ored with the row: ldmatrix
+/// reads 8 rows of one column without bank conflicts.
 template <int D>
 struct SwizzledRows {
   __nv_bfloat16* base;
@@ -100,7 +102,8 @@ class KeyCursor {
       return {a_.chunk_k + at, a_.chunk_v + at, a_.kv_stride, keys};
     }
     const std::int64_t stride = static_cast<std::int64_t>(a_.kv_heads) * a_.head_dim;
-    return {a_.arena_k + first * stride + column, a_.arena_v + first * stride + column, stride, keys};
+    return {a_.arena_k + first * stride + column, a_.arena_v + first * stride + column, stride,
+            keys};
   }
 
   __device__ void Advance() {
@@ -119,7 +122,8 @@ class KeyCursor {
 };
 
 template <int D>
-__device__ void LoadRowsAsync(SwizzledRows<D> to, const __nv_bfloat16* from, std::int64_t stride, int rows) {
+__device__ void LoadRowsAsync(SwizzledRows<D> to, const __nv_bfloat16* from, std::int64_t stride,
+                              int rows) {
   constexpr int kPieces = D / kPiece;
 #pragma unroll
   for (int i = 0; i < kKeys * kPieces / kThreads; ++i) {
@@ -133,8 +137,8 @@ __device__ void LoadRowsAsync(SwizzledRows<D> to, const __nv_bfloat16* from, std
 
 /// What one of a thread's two query rows may see, and its softmax state.
 struct RowState {
-  int token = 0;       ///< row of the tile
-  int row = 0;         ///< row of the chunk
+  int token = 0;  ///< row of the tile
+  int row = 0;    ///< row of the chunk
   int run_first = 0;
   float top = -INFINITY;
   float sum = 0;
@@ -179,7 +183,9 @@ class TileAttention {
 
  private:
   __device__ SwizzledRows<D> Keys(int stage) const { return {staged_ + stage * 2 * kKeys * D}; }
-  __device__ SwizzledRows<D> Values(int stage) const { return {staged_ + (stage * 2 + 1) * kKeys * D}; }
+  __device__ SwizzledRows<D> Values(int stage) const {
+    return {staged_ + (stage * 2 + 1) * kKeys * D};
+  }
 
   __device__ void LoadQueries() {
     constexpr int kPieces = D / kPiece;
@@ -191,12 +197,14 @@ class TileAttention {
       const std::int64_t listed = tile_.first_row + (valid ? token : 0);
       const std::int64_t source = a_.compact_queries ? listed : a_.rows[listed].row;
       const int head = kv_head_ * G + (valid ? row % G : 0);
-      CopyAsync(queries_.At(row, piece), a_.q + source * a_.q_stride + head * D + piece * kPiece, valid);
+      CopyAsync(queries_.At(row, piece), a_.q + source * a_.q_stride + head * D + piece * kPiece,
+                valid);
     }
     CommitCopies();
   }
 
-  /// Starts loading the cursor's piece; always commits a group, so that counting groups stays simple.
+  /// Starts loading the cursor's piece; always commits a group, so that counting groups stays
+  /// simple.
   __device__ void Stage(KeyCursor& cursor, int stage) {
     if (!cursor.done()) {
       const KeyPiece piece = cursor.Piece(kv_head_);
@@ -254,7 +262,8 @@ class TileAttention {
 #pragma unroll
       for (int n = 0; n < kKeys / 16; ++n) {
         unsigned b[4];
-        LoadMatrices(b, keys.At(n * 16 + (lane_ & 7) + ((lane_ >> 4) << 3), k * 2 + ((lane_ >> 3) & 1)));
+        LoadMatrices(
+            b, keys.At(n * 16 + (lane_ & 7) + ((lane_ >> 4) << 3), k * 2 + ((lane_ >> 3) & 1)));
         MultiplyAdd(scores[2 * n], q_[k], b[0], b[1]);
         MultiplyAdd(scores[2 * n + 1], q_[k], b[2], b[3]);
       }
@@ -268,7 +277,8 @@ class TileAttention {
       for (int i = 0; i < 4; ++i) {
         const RowState& state = states_[i / 2];
         const int key = offset + n * 8 + (lane_ % 4) * 2 + i % 2;
-        bool seen = key < segment.length && state.token >= segment.row_begin && state.token < segment.row_end;
+        bool seen = key < segment.length && state.token >= segment.row_begin &&
+                    state.token < segment.row_end;
         if (segment.own_run != 0) {
           const int key_row = static_cast<int>(segment.first) + key;
           seen = seen && key_row >= state.run_first && key_row <= state.row;
@@ -291,7 +301,8 @@ class TileAttention {
       }
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 2));
-      // A row that has seen no key keeps weight 0; minus infinity minus itself would be NaN (case 50).
+      // A row that has seen no key keeps weight 0; minus infinity minus itself would be NaN (case
+      // 50).
       const float shift = top == -INFINITY ? 0.0f : top * scale;
       const float correction = exp2f(state.top * scale - shift);
       state.top = top;
@@ -419,24 +430,30 @@ void Launch(const AttentionArguments& a, cudaStream_t stream) {
 
 using Launcher = void (*)(const AttentionArguments&, cudaStream_t);
 
-/// The instantiations: (head size, query heads a KV head) of the families that are supported. nullptr = none.
+/// The instantiations: (head size, query heads a KV head) of the families that are supported.
+/// nullptr = none.
 Launcher SelectAttention(std::int32_t head_dim, std::int32_t group) {
   if (head_dim == 128) {
     switch (group) {
-      case 2:    // Qwen3-0.6B, 1.7B
-      case 4:    // Qwen3-4B, 8B, Llama 3 8B
-      case 5:    // Qwen3-14B
-      case 8:    // Qwen3-32B, Llama 3 70B
+      case 2:  // Qwen3-0.6B, 1.7B
+      case 4:  // Qwen3-4B, 8B, Llama 3 8B
+      case 5:  // Qwen3-14B
+      case 8:  // Qwen3-32B, Llama 3 70B
         return LaunchAttentionWgmma;
     }
   }
   if (head_dim == 64) {
     switch (group) {
-      case 1: return Launch<64, 1>;
-      case 2: return Launch<64, 2>;
-      case 3: return Launch<64, 3>;    // SmolLM2-135M
-      case 4: return Launch<64, 4>;    // Llama 3.2 1B
-      case 7: return Launch<64, 7>;    // Qwen2-0.5B
+      case 1:
+        return Launch<64, 1>;
+      case 2:
+        return Launch<64, 2>;
+      case 3:
+        return Launch<64, 3>;  // SmolLM2-135M
+      case 4:
+        return Launch<64, 4>;  // Llama 3.2 1B
+      case 7:
+        return Launch<64, 7>;  // Qwen2-0.5B
     }
   }
   return nullptr;
@@ -451,8 +468,7 @@ bool SupportsHeads(std::int32_t head_dim, std::int32_t heads_per_group) {
 std::int32_t AttentionTileTokens(std::int32_t heads_per_group) { return kRows / heads_per_group; }
 
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream) {
-  const Launcher launch =
-      SelectAttention(arguments.head_dim, arguments.heads / arguments.kv_heads);
+  const Launcher launch = SelectAttention(arguments.head_dim, arguments.heads / arguments.kv_heads);
   QUAIL_CHECK(launch != nullptr);
   QUAIL_CHECK(arguments.out.fp8 == nullptr || arguments.head_dim == 128);
   if (arguments.tile_count > 0) launch(arguments, stream);

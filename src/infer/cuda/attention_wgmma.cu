@@ -8,14 +8,16 @@
 #include "infer/cuda/quantize.cuh"
 #include "infer/cuda/tensor_map.h"
 
-/// Attention for heads of size 128 on Hopper's tensor cores: the same one-pass online softmax over key segments as
-/// attention.cu, in the form of FlashAttention-3 (Shah et al., arXiv 2407.08608, sections 3.1 and 3.2). A persistent
-/// block serves one (tile, KV head) after another: a producer warp feeds queries, keys and values through the copy
-/// engine; two consumer warpgroups hold 64 query rows each, start the next scores before they soften the present ones,
-/// and take turns at the tensor cores. Query rows are (token, head of the group) pairs, 128 a tile. Keys come in pieces
-/// of two halves of 64, each from any segment, so that the end of an anchor and a suffix's own keys share a piece.
-/// Grid: one block an SM; 384 threads; 224 KB of shared memory (queries 32, three stages of keys and values 64 each).
-/// FLOPs: 4 * 128 * 128 a key; bytes from L2: 512 a key and block.
+/// Attention for heads of size 128 on Hopper's tensor cores: the same one-pass online softmax over
+/// key segments as attention.cu, in the form of FlashAttention-3 (Shah et al., arXiv 2407.08608,
+/// sections 3.1 and 3.2). A persistent block serves one (tile, KV head) after another: a producer
+/// warp feeds queries, keys and values through the copy engine; two consumer warpgroups hold 64
+/// query rows each, start the next scores before they soften the present ones, and take turns at
+/// the tensor cores. Query rows are (token, head of the group) pairs, 128 a tile. Keys come in
+/// pieces of two halves of 64, each from any segment, so that the end of an anchor and a suffix's
+/// own keys share a piece. Grid: one block an SM; 384 threads; 224 KB of shared memory (queries 32,
+/// three stages of keys and values 64 each). FLOPs: 4 * 128 * 128 a key; bytes from L2: 512 a key
+/// and block.
 namespace quail::infer::cuda {
 namespace {
 
@@ -32,7 +34,7 @@ constexpr unsigned kTileBytes = kKeys * D * 2;
 static_assert(kRows == 64 * kConsumers);
 
 struct SharedMemory {
-  __nv_bfloat16 queries[2][kRows][kColumnBlock];           ///< [column block][row][64]
+  __nv_bfloat16 queries[2][kRows][kColumnBlock];  ///< [column block][row][64]
   __nv_bfloat16 keys[kStages][2][kKeys][kColumnBlock];
   __nv_bfloat16 values[kStages][2][kKeys][kColumnBlock];
   hopper::Barrier queries_full;
@@ -42,7 +44,8 @@ struct SharedMemory {
   hopper::Barrier values_full[kStages];
   hopper::Barrier values_empty[kStages];
 };
-constexpr std::size_t kSharedBytes = sizeof(SharedMemory) + 1024;  // aligned by hand to the swizzle's 1024 bytes
+constexpr std::size_t kSharedBytes =
+    sizeof(SharedMemory) + 1024;  // aligned by hand to the swizzle's 1024 bytes
 
 struct Maps {
   CUtensorMap queries;
@@ -73,7 +76,8 @@ class PieceCursor {
     Piece piece;
     piece.halves[0] = NextHalf();
     // A missing half repeats the first one's loads; its columns are masked.
-    piece.halves[1] = done() ? HalfPiece{piece.halves[0].segment, piece.halves[0].offset, 0} : NextHalf();
+    piece.halves[1] =
+        done() ? HalfPiece{piece.halves[0].segment, piece.halves[0].offset, 0} : NextHalf();
     return piece;
   }
 
@@ -135,14 +139,15 @@ class Producer {
     shared_.queries_full.ArriveExpecting(2 * kTokens * G * kColumnBlock * 2);
     const int first = a_.compact_queries ? tile.first_row : a_.rows[tile.first_row].row;
     for (int block = 0; block < 2; ++block) {
-      hopper::CopyBox(shared_.queries[block], &maps_.queries, &shared_.queries_full, block * kColumnBlock,
-                      kv_head * G, first);
+      hopper::CopyBox(shared_.queries[block], &maps_.queries, &shared_.queries_full,
+                      block * kColumnBlock, kv_head * G, first);
     }
     queries_parity_ ^= 1;
   }
 
-  __device__ static void Load(const Piece& piece, int kv_head, const CUtensorMap& arena, const CUtensorMap& chunk,
-                              __nv_bfloat16 (&to)[2][kKeys][kColumnBlock], hopper::Barrier& full) {
+  __device__ static void Load(const Piece& piece, int kv_head, const CUtensorMap& arena,
+                              const CUtensorMap& chunk, __nv_bfloat16 (&to)[2][kKeys][kColumnBlock],
+                              hopper::Barrier& full) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const KeySegment& segment = *piece.halves[h].segment;
@@ -162,18 +167,19 @@ class Producer {
 };
 
 template <std::size_t... I>
-__device__ inline void ScoresProduct(const unsigned (&a)[4], std::uint64_t b, float (&d)[64], bool accumulate,
-                                     std::index_sequence<I...>) {
+__device__ inline void ScoresProduct(const unsigned (&a)[4], std::uint64_t b, float (&d)[64],
+                                     bool accumulate, std::index_sequence<I...>) {
   using namespace cute::SM90::GMMA;
-  MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::K>::fma(a[0], a[1], a[2], a[3], b, d[I]...,
-                                                        accumulate ? ScaleOut::One : ScaleOut::Zero);
+  MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::K>::fma(
+      a[0], a[1], a[2], a[3], b, d[I]..., accumulate ? ScaleOut::One : ScaleOut::Zero);
 }
 
 template <std::size_t... I>
 __device__ inline void ValuesProduct(const unsigned (&a)[4], std::uint64_t b, float (&d)[64],
                                      std::index_sequence<I...>) {
   using namespace cute::SM90::GMMA;
-  MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::MN>::fma(a[0], a[1], a[2], a[3], b, d[I]..., ScaleOut::One);
+  MMA_64x128x16_F32BF16BF16_RS<Major::K, Major::MN>::fma(a[0], a[1], a[2], a[3], b, d[I]...,
+                                                         ScaleOut::One);
 }
 
 /// The hardware's exponential; a result below the normal range is 0.
@@ -190,8 +196,8 @@ __device__ inline unsigned PackPair(float low, float high) {
 
 /// One of a thread's two query rows.
 struct RowState {
-  int token = 0;      ///< row of the tile
-  int row = 0;        ///< row of the chunk
+  int token = 0;  ///< row of the tile
+  int row = 0;    ///< row of the chunk
   int run_first = 0;
   float top = 0;
   float sum = 0;
@@ -203,7 +209,10 @@ class Consumer {
   static constexpr int kTokens = kRows / G;
 
   __device__ Consumer(const AttentionArguments& a, SharedMemory& shared, int group)
-      : a_(a), shared_(shared), group_(group), warp_(static_cast<int>(threadIdx.x % 128 / 32)),
+      : a_(a),
+        shared_(shared),
+        group_(group),
+        warp_(static_cast<int>(threadIdx.x % 128 / 32)),
         lane_(static_cast<int>(threadIdx.x % 32)) {}
 
   __device__ void Serve(const AttentionTile& tile, int kv_head) {
@@ -296,7 +305,8 @@ class Consumer {
     for (int k = 0; k < D / 16; ++k) {
       const int block = k / 4;
       const int column = k % 4 * 16;
-      const std::uint64_t b = hopper::Descriptor(&shared_.keys[ring_.stage][block][0][column], 16, 1024);
+      const std::uint64_t b =
+          hopper::Descriptor(&shared_.keys[ring_.stage][block][0][column], 16, 1024);
       ScoresProduct(q_[k], b, scores, k > 0, All{});
     }
     hopper::CommitProducts();
@@ -333,7 +343,8 @@ class Consumer {
     const KeySegment& segment = *half.segment;
     const bool all_rows = segment.row_begin == 0 && segment.row_end >= tile_->rows;
     const int first_key = static_cast<int>(segment.first) + half.offset;
-    const bool own_whole = segment.own_run == 0 || (single_run_ && first_key + kHalf - 1 <= first_query_row_);
+    const bool own_whole =
+        segment.own_run == 0 || (single_run_ && first_key + kHalf - 1 <= first_query_row_);
     if (half.keys == kHalf && all_rows && own_whole) return;
 #pragma unroll
     for (int n = h * 8; n < h * 8 + 8; ++n) {
@@ -341,7 +352,8 @@ class Consumer {
       for (int i = 0; i < 4; ++i) {
         const RowState& state = states_[i / 2];
         const int key = (n - h * 8) * 8 + (lane_ % 4) * 2 + i % 2;
-        bool seen = key < half.keys && state.token >= segment.row_begin && state.token < segment.row_end;
+        bool seen =
+            key < half.keys && state.token >= segment.row_begin && state.token < segment.row_end;
         if (segment.own_run != 0) {
           seen = seen && first_key + key >= state.run_first && first_key + key <= state.row;
         }
@@ -370,7 +382,8 @@ class Consumer {
       }
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 1));
       top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, 2));
-      // A row that has seen no key keeps weight 0; minus infinity minus itself would be NaN (case 50).
+      // A row that has seen no key keeps weight 0; minus infinity minus itself would be NaN (case
+      // 50).
       const float shift = top == -INFINITY ? 0.0f : top * kScale;
       corrections.factor[half] = Exp2(state.top * kScale - shift);
       state.top = top;
@@ -396,7 +409,8 @@ class Consumer {
     }
   }
 
-  __device__ static void PackWeights(const float (&scores)[64], unsigned (&weights)[kKeys / 16][4]) {
+  __device__ static void PackWeights(const float (&scores)[64],
+                                     unsigned (&weights)[kKeys / 16][4]) {
 #pragma unroll
     for (int k = 0; k < kKeys / 16; ++k) {
       weights[k][0] = PackPair(scores[8 * k], scores[8 * k + 1]);
@@ -484,9 +498,11 @@ __device__ void InitBarriers(SharedMemory& shared) {
 
 template <int G>
 __global__ void __launch_bounds__(kThreads, 1)
-    attention_wgmma_kernel(const __grid_constant__ AttentionArguments a, const __grid_constant__ Maps maps) {
+    attention_wgmma_kernel(const __grid_constant__ AttentionArguments a,
+                           const __grid_constant__ Maps maps) {
   extern __shared__ unsigned char raw[];
-  auto& shared = *reinterpret_cast<SharedMemory*>((reinterpret_cast<std::uintptr_t>(raw) + 1023) / 1024 * 1024);
+  auto& shared = *reinterpret_cast<SharedMemory*>((reinterpret_cast<std::uintptr_t>(raw) + 1023) /
+                                                  1024 * 1024);
   if (threadIdx.x == 0) InitBarriers(shared);
   __syncthreads();
   const int units = a.tile_count * a.kv_heads;
@@ -494,7 +510,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     hopper::ShrinkRegisters<24>();
     if (threadIdx.x != 0) return;
     Producer<G> producer(a, maps, shared);
-    for (int unit = static_cast<int>(blockIdx.x); unit < units; unit += static_cast<int>(gridDim.x)) {
+    for (int unit = static_cast<int>(blockIdx.x); unit < units;
+         unit += static_cast<int>(gridDim.x)) {
       producer.Serve(a.tiles[unit / a.kv_heads], unit % a.kv_heads);
     }
   } else {
@@ -503,20 +520,25 @@ __global__ void __launch_bounds__(kThreads, 1)
     // The first turn is the first group's.
     if (group == 1) hopper::NamedArrive(1, 256);
     Consumer<G> consumer(a, shared, group);
-    for (int unit = static_cast<int>(blockIdx.x); unit < units; unit += static_cast<int>(gridDim.x)) {
+    for (int unit = static_cast<int>(blockIdx.x); unit < units;
+         unit += static_cast<int>(gridDim.x)) {
       consumer.Serve(a.tiles[unit / a.kv_heads], unit % a.kv_heads);
     }
   }
 }
 
-/// [rows][heads][128] with `stride` elements between rows, read 64 columns, `box_heads` heads and `box_rows` rows at once.
-CUtensorMap HeadsMap(const __nv_bfloat16* data, std::int64_t stride, std::int64_t heads, std::int64_t rows,
-                     int box_heads, int box_rows) {
-  return EncodeTensorMap({data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
-                          {D, static_cast<std::uint64_t>(heads), static_cast<std::uint64_t>(rows)},
-                          {D * 2, static_cast<std::uint64_t>(stride) * 2},
-                          {kColumnBlock, static_cast<std::uint32_t>(box_heads), static_cast<std::uint32_t>(box_rows)},
-                          CU_TENSOR_MAP_SWIZZLE_128B});
+/// [rows][heads][128] with `stride` elements between rows, read 64 columns, `box_heads` heads and
+/// `box_rows` rows at once.
+CUtensorMap HeadsMap(const __nv_bfloat16* data, std::int64_t stride, std::int64_t heads,
+                     std::int64_t rows, int box_heads, int box_rows) {
+  return EncodeTensorMap(
+      {data,
+       CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+       3,
+       {D, static_cast<std::uint64_t>(heads), static_cast<std::uint64_t>(rows)},
+       {D * 2, static_cast<std::uint64_t>(stride) * 2},
+       {kColumnBlock, static_cast<std::uint32_t>(box_heads), static_cast<std::uint32_t>(box_rows)},
+       CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
 template <int G>
@@ -537,7 +559,8 @@ void Launch(const AttentionArguments& a, cudaStream_t stream) {
     maps.arena_v = maps.chunk_v;
   }
   const int blocks = std::min(a.tile_count * a.kv_heads, 132);
-  attention_wgmma_kernel<G><<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(a, maps);
+  attention_wgmma_kernel<G>
+      <<<static_cast<unsigned>(blocks), kThreads, kSharedBytes, stream>>>(a, maps);
   CheckCuda(cudaGetLastError(), "attention_wgmma_kernel");
 }
 

@@ -64,11 +64,13 @@ class WorkBuilder {
 
   std::span<const KeySpan> SpansOf(std::size_t i) const {
     const Run& run = batch_.runs[static_cast<std::size_t>(runs_[i].run)];
-    return std::span(batch_.spans).subspan(static_cast<std::size_t>(run.first_span),
-                                           static_cast<std::size_t>(run.span_count));
+    return std::span(batch_.spans)
+        .subspan(static_cast<std::size_t>(run.first_span),
+                 static_cast<std::size_t>(run.span_count));
   }
 
-  /// Arena spans come first in a run's list (ancestors precede what is fresh), so a prefix comparison is enough.
+  /// Arena spans come first in a run's list (ancestors precede what is fresh), so a prefix
+  /// comparison is enough.
   bool ShareArenaSpans(std::size_t i, std::size_t j) const {
     const auto a = SpansOf(i);
     const auto b = SpansOf(j);
@@ -81,8 +83,9 @@ class WorkBuilder {
     return true;
   }
 
-  /// Packs run i and the following ones that may share its tiles; returns the first run not packed. Short runs fill
-  /// tiles without regard to where one ends: a tile then holds the end of one and the beginning of another.
+  /// Packs run i and the following ones that may share its tiles; returns the first run not packed.
+  /// Short runs fill tiles without regard to where one ends: a tile then holds the end of one and
+  /// the beginning of another.
   std::size_t AddTilesFrom(std::size_t i) {
     std::size_t end = i + 1;
     std::int32_t rows = runs_[i].count;
@@ -108,7 +111,8 @@ class WorkBuilder {
   void AddTile(std::size_t begin, std::size_t end, std::int32_t first_row, std::int32_t rows) {
     AttentionTile tile{first_row, rows, static_cast<std::int32_t>(work_.segments.size()), 0};
     for (const KeySpan& span : SpansOf(begin)) {
-      if (span.place == KeySpan::Place::kArena) AddSegment({span.first, span.length, 0, rows, 0, 0});
+      if (span.place == KeySpan::Place::kArena)
+        AddSegment({span.first, span.length, 0, rows, 0, 0});
     }
     for (std::size_t i = begin; i < end; ++i) {
       const std::int32_t row_begin = std::max(runs_[i].first - first_row, 0);
@@ -142,7 +146,8 @@ class WorkBuilder {
   }
 
   /// The rows' own runs: one segment while the runs lie side by side in the chunk.
-  void AddOwnSegments(std::size_t begin, std::size_t end, std::int32_t first_row, std::int32_t rows) {
+  void AddOwnSegments(std::size_t begin, std::size_t end, std::int32_t first_row,
+                      std::int32_t rows) {
     for (std::size_t i = begin; i < end; ++i) {
       const std::int32_t row_begin = std::max(runs_[i].first - first_row, 0);
       const std::int32_t row_end = std::min(runs_[i].first + runs_[i].count - first_row, rows);
@@ -166,8 +171,9 @@ class WorkBuilder {
       }
       return total;
     };
-    std::stable_sort(work_.tiles.begin(), work_.tiles.end(),
-                     [&](const AttentionTile& a, const AttentionTile& b) { return keys(a) > keys(b); });
+    std::stable_sort(
+        work_.tiles.begin(), work_.tiles.end(),
+        [&](const AttentionTile& a, const AttentionTile& b) { return keys(a) > keys(b); });
   }
 
   const PrefillBatch& batch_;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "infer/cuda/attention_work.h"
+#include "infer/cuda/cuda_chunk.h"
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/device_weights.h"
 #include "infer/cuda/gemm_bf16.h"
@@ -21,127 +22,10 @@ namespace {
 
 constexpr int kNeededMajor = 9;
 constexpr std::int64_t kLogProbRows = 256;  ///< rows of full-vocabulary logits held at once
-constexpr std::size_t kMaxAnswerColumns = 32;
 
 std::int64_t PadTo(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
-/// One block of device memory that a chunk's descriptors are copied into at once.
-class DescriptorArena {
- public:
-  /// Reserves room for `values`; its device address is known after Upload.
-  template <typename T>
-  std::size_t Add(std::span<const T> values) {
-    const std::size_t at = host_.size();
-    host_.resize(static_cast<std::size_t>(PadTo(static_cast<std::int64_t>(at + values.size_bytes()), 16)));
-    if (!values.empty()) std::memcpy(host_.data() + at, values.data(), values.size_bytes());
-    return at;
-  }
-
-  void Clear() { host_.clear(); }
-
-  void Upload(cudaStream_t stream) {
-    if (host_.size() > device_.size()) {
-      const std::size_t room = host_.size() * 3 / 2;
-      device_ = DeviceBuffer(room, "chunk descriptors");
-      pinned_ = PinnedBuffer(room);
-    }
-    if (host_.empty()) return;
-    std::memcpy(pinned_.data(), host_.data(), host_.size());
-    CheckCuda(cudaMemcpyAsync(device_.data(), pinned_.data(), host_.size(), cudaMemcpyHostToDevice, stream),
-              "descriptor copy");
-  }
-
-  template <typename T>
-  const T* At(std::size_t at) const {
-    return reinterpret_cast<const T*>(device_.data() + at);
-  }
-
- private:
-  std::vector<std::byte> host_;
-  PinnedBuffer pinned_;
-  DeviceBuffer device_;
-};
-
-/// Descriptors and results of one chunk in flight; reused when the chunk is destroyed.
-struct ChunkSlot {
-  DescriptorArena arena;
-  AttentionWork all_work;
-  AttentionWork kept_work;
-  PinnedBuffer results;
-  DeviceBuffer device_results;
-  cudaEvent_t done = nullptr;
-  bool in_use = false;
-  bool abandoned = false;  ///< its chunk was dropped before it was done
-};
-
-/// Where a work list's parts lie in the descriptor arena.
-struct WorkOffsets {
-  std::size_t rows = 0;
-  std::size_t tiles = 0;
-  std::size_t segments = 0;
-  std::int32_t tile_count = 0;
-};
-
-struct CudaChunk final : Chunk {
-  explicit CudaChunk(ChunkSlot& chunk_slot) : slot(chunk_slot) {}
-  ~CudaChunk() override {
-    slot.in_use = false;
-    slot.abandoned = !waited;
-  }
-
-  ChunkSlot& slot;
-  std::int32_t rows = 0;          ///< T
-  std::int32_t kept = 0;          ///< answer and scored rows
-  std::int32_t answers = 0;       ///< A
-  std::int32_t scored = 0;        ///< S
-  std::int32_t answer_columns = 0;
-  bool answers_only = false;      ///< the hidden state holds kept rows
-  bool waited = false;
-  std::size_t tokens = 0;         ///< offsets in the descriptor arena, as all below
-  std::size_t positions = 0;
-  std::size_t kept_positions = 0;
-  std::size_t kv_slots = 0;
-  std::size_t kept_rows = 0;
-  std::size_t answer_index = 0;   ///< kept row of each answer
-  std::size_t scored_index = 0;   ///< kept row of each scored token
-  std::size_t scored_tokens = 0;
-  WorkOffsets all_work;
-  WorkOffsets kept_work;
-
-  std::int32_t hidden_rows() const { return answers_only ? kept : rows; }
-};
-
 CudaChunk& Cast(Chunk& chunk) { return static_cast<CudaChunk&>(chunk); }
-
-/// The rows whose hidden state the last layer keeps, ascending, and where answers and scores find theirs.
-struct KeptRows {
-  std::vector<std::int32_t> rows;
-  std::vector<std::int32_t> positions;
-  std::vector<std::int32_t> answer_index;
-  std::vector<std::int32_t> scored_index;
-  std::vector<std::int32_t> scored_tokens;
-};
-
-KeptRows CollectKeptRows(const PrefillBatch& batch) {
-  KeptRows kept;
-  kept.rows = batch.answer_rows;
-  for (const ScoredToken& scored : batch.scored_tokens) kept.rows.push_back(scored.row);
-  std::sort(kept.rows.begin(), kept.rows.end());
-  kept.rows.erase(std::unique(kept.rows.begin(), kept.rows.end()), kept.rows.end());
-  const auto index_of = [&](std::int32_t row) {
-    const auto found = std::lower_bound(kept.rows.begin(), kept.rows.end(), row);
-    return static_cast<std::int32_t>(found - kept.rows.begin());
-  };
-  for (const std::int32_t row : kept.rows) {
-    kept.positions.push_back(batch.positions[static_cast<std::size_t>(row)]);
-  }
-  for (const std::int32_t row : batch.answer_rows) kept.answer_index.push_back(index_of(row));
-  for (const ScoredToken& scored : batch.scored_tokens) {
-    kept.scored_index.push_back(index_of(scored.row));
-    kept.scored_tokens.push_back(scored.token);
-  }
-  return kept;
-}
 
 /// Activations of the chunk that runs; chunks follow each other on the stream and share them.
 struct Activations {
@@ -151,16 +35,16 @@ struct Activations {
   DeviceBuffer normed_fp8;     ///< e4m3 [T, C]
   DeviceBuffer kept_normed;    ///< as normed, for the kept rows
   DeviceBuffer kept_fp8;
-  DeviceBuffer heads;          ///< bf16 [T, (H + 2K) D]
-  DeviceBuffer kept_queries;   ///< bf16 [T, H D]
-  DeviceBuffer attention;      ///< bf16 [T, H D] or e4m3
-  DeviceBuffer delta;          ///< bf16 [T, C]
-  DeviceBuffer gate_up;        ///< bf16 [T, 2F]
-  DeviceBuffer inner;          ///< bf16 [T, F] or e4m3
-  DeviceBuffer scales;         ///< fp32 [max(C, H D, F) / 128, T]
+  DeviceBuffer heads;         ///< bf16 [T, (H + 2K) D]
+  DeviceBuffer kept_queries;  ///< bf16 [T, H D]
+  DeviceBuffer attention;     ///< bf16 [T, H D] or e4m3
+  DeviceBuffer delta;         ///< bf16 [T, C]
+  DeviceBuffer gate_up;       ///< bf16 [T, 2F]
+  DeviceBuffer inner;         ///< bf16 [T, F] or e4m3
+  DeviceBuffer scales;        ///< fp32 [max(C, H D, F) / 128, T]
   DeviceBuffer kept_scales;
-  DeviceBuffer logits;         ///< fp32 [kLogProbRows, V], made when first needed
-  DeviceBuffer scored_rows;    ///< bf16 [S, C]
+  DeviceBuffer logits;       ///< fp32 [kLogProbRows, V], made when first needed
+  DeviceBuffer scored_rows;  ///< bf16 [S, C]
 };
 
 class CudaBackend final : public Backend {
@@ -218,12 +102,13 @@ class CudaBackend final : public Backend {
   void ReserveKv(const KvShape& shape, std::int64_t tokens) override {
     kv_shape_ = shape;
     kv_slots_ = tokens;
-    const std::size_t bytes =
-        static_cast<std::size_t>(tokens) * static_cast<std::size_t>(shape.kv_heads * shape.head_dim) * 2;
+    const std::size_t bytes = static_cast<std::size_t>(tokens) *
+                              static_cast<std::size_t>(shape.kv_heads * shape.head_dim) * 2;
     for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
       arena_k_.emplace_back(bytes, "the KV arena (keys of a layer)");
       arena_v_.emplace_back(bytes, "the KV arena (values of a layer)");
-      // Attention reads whole boxes: a slot that was never written must be finite, since 0 * NaN is NaN.
+      // Attention reads whole boxes: a slot that was never written must be finite, since 0 * NaN is
+      // NaN.
       CheckCuda(cudaMemset(arena_k_.back().data(), 0, bytes), "KV arena");
       CheckCuda(cudaMemset(arena_v_.back().data(), 0, bytes), "KV arena");
     }
@@ -233,8 +118,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Chunk> Begin(const PrefillBatch& batch) override {
     QUAIL_CHECK_LE(batch.rows(), options_.max_chunk_tokens);
     auto chunk = std::make_unique<CudaChunk>(FreeSlot());
-    DescribeRows(batch, *chunk);
-    ReserveResults(*chunk);
+    chunk->Describe(batch, AttentionTileTokens(spec_.heads / spec_.kv_heads));
+    chunk->ReserveResults();
     chunk->slot.arena.Upload(stream_);
     return chunk;
   }
@@ -254,7 +139,8 @@ class CudaBackend final : public Backend {
     LaunchEmbed(a, stream_);
   }
 
-  void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer, bool answers_only) override {
+  void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer,
+           bool answers_only) override {
     CudaChunk& c = Cast(chunk);
     const DeviceWeight& projection = weight(weights.projection);
     const std::int64_t q_width = spec_.q_width();
@@ -263,7 +149,8 @@ class CudaBackend final : public Backend {
     auto* heads = buffers_.heads.as<__nv_bfloat16>();
     if (!answers_only) {
       Multiply(Normed(), c.rows, projection, {0, width}, {heads, width});
-      Rotate(c, weights, layer, {heads, width, spec_.heads, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
+      Rotate(c, weights, layer,
+             {heads, width, spec_.heads, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
       return;
     }
     // Keys and values of every row, queries of the kept rows only.
@@ -274,7 +161,8 @@ class CudaBackend final : public Backend {
     c.answers_only = true;
     auto* queries = buffers_.kept_queries.as<__nv_bfloat16>();
     Multiply(KeptNormed(), c.kept, projection, {0, q_width}, {queries, q_width});
-    Rotate(c, weights, layer, {queries, q_width, spec_.heads, 0, c.kept_positions, std::nullopt, c.kept});
+    Rotate(c, weights, layer,
+           {queries, q_width, spec_.heads, 0, c.kept_positions, std::nullopt, c.kept});
   }
 
   void Attention(Chunk& chunk, std::int32_t layer) override {
@@ -355,7 +243,7 @@ class CudaBackend final : public Backend {
   void Finish(Chunk& chunk) override {
     const CudaChunk& c = Cast(chunk);
     const std::size_t bytes =
-        (static_cast<std::size_t>(c.scored) + AnswerFloats(c)) * sizeof(float);
+        (static_cast<std::size_t>(c.scored) + c.answer_floats()) * sizeof(float);
     if (bytes > 0) {
       CheckCuda(cudaMemcpyAsync(c.slot.results.data(), c.slot.device_results.data(), bytes,
                                 cudaMemcpyDeviceToHost, stream_),
@@ -370,7 +258,7 @@ class CudaBackend final : public Backend {
                  fmt::format("the GPU failed in a chunk of {} tokens", c.rows).c_str());
     c.waited = true;
     const auto* values = c.slot.results.as<float>();
-    return {{values + c.scored, AnswerFloats(c)}, {values, static_cast<std::size_t>(c.scored)}};
+    return {{values + c.scored, c.answer_floats()}, {values, static_cast<std::size_t>(c.scored)}};
   }
 
   void CopyKvOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) override {
@@ -379,7 +267,8 @@ class CudaBackend final : public Backend {
     });
   }
 
-  void CopyKvIn(std::int64_t first_slot, std::int64_t slots, std::span<const std::byte> host) override {
+  void CopyKvIn(std::int64_t first_slot, std::int64_t slots,
+                std::span<const std::byte> host) override {
     MoveKv(first_slot, slots, [&](std::byte* device, std::size_t offset, std::size_t bytes) {
       return cudaMemcpyAsync(device, host.data() + offset, bytes, cudaMemcpyHostToDevice, stream_);
     });
@@ -408,17 +297,20 @@ class CudaBackend final : public Backend {
   void CheckShapes() const {
     const std::int32_t group = spec_.kv_heads == 0 ? 0 : spec_.heads / spec_.kv_heads;
     if (group == 0 || spec_.heads % spec_.kv_heads != 0 || !SupportsHeads(spec_.head_dim, group)) {
-      throw Error(ErrorCode::kUnsupported,
-                  fmt::format("the CUDA backend has no attention kernel for {} query and {} KV heads of size {}",
-                              spec_.heads, spec_.kv_heads, spec_.head_dim));
+      throw Error(
+          ErrorCode::kUnsupported,
+          fmt::format(
+              "the CUDA backend has no attention kernel for {} query and {} KV heads of size {}",
+              spec_.heads, spec_.kv_heads, spec_.head_dim));
     }
     const std::int64_t step = fp8_ ? 128 : 8;
     for (const std::int64_t width : {std::int64_t{spec_.hidden}, std::int64_t{spec_.q_width()},
                                      std::int64_t{spec_.kv_width()}, std::int64_t{spec_.ffn}}) {
       if (width % step != 0) {
-        throw Error(ErrorCode::kUnsupported,
-                    fmt::format("the CUDA backend needs widths that are multiples of {}; this model has {}",
-                                step, width));
+        throw Error(
+            ErrorCode::kUnsupported,
+            fmt::format("the CUDA backend needs widths that are multiples of {}; this model has {}",
+                        step, width));
       }
     }
     if (fp8_ && spec_.head_dim != 128) {
@@ -431,7 +323,8 @@ class CudaBackend final : public Backend {
     QUAIL_CHECK_EQ(half, static_cast<std::size_t>(spec_.head_dim / 2));
     std::vector<float2> table(static_cast<std::size_t>(spec_.context) * half);
     for (std::size_t i = 0; i < table.size(); ++i) {
-      const double angle = static_cast<double>(i / half) * static_cast<double>(rope.inverse_frequencies[i % half]);
+      const double angle =
+          static_cast<double>(i / half) * static_cast<double>(rope.inverse_frequencies[i % half]);
       table[i] = {static_cast<float>(std::cos(angle)), static_cast<float>(std::sin(angle))};
     }
     rotation_ = DeviceBuffer(table.size() * sizeof(float2), "the rotation table");
@@ -464,7 +357,8 @@ class CudaBackend final : public Backend {
     scale_pitch_ = PadTo(options_.max_chunk_tokens, 4);
     const std::size_t blocks = std::max({hidden, q_width, ffn}) / 128;
     buffers_.scales = DeviceBuffer(blocks * static_cast<std::size_t>(scale_pitch_) * 4, what);
-    buffers_.kept_scales = DeviceBuffer(hidden / 128 * static_cast<std::size_t>(scale_pitch_) * 4, what);
+    buffers_.kept_scales =
+        DeviceBuffer(hidden / 128 * static_cast<std::size_t>(scale_pitch_) * 4, what);
   }
 
   ChunkSlot& FreeSlot() {
@@ -482,35 +376,6 @@ class CudaBackend final : public Backend {
     return slot;
   }
 
-  void DescribeRows(const PrefillBatch& batch, CudaChunk& c) const {
-    const KeptRows kept = CollectKeptRows(batch);
-    DescriptorArena& arena = c.slot.arena;
-    const auto add = [&](const auto& values) { return arena.Add(std::span(std::as_const(values))); };
-    c.rows = batch.rows();
-    c.kept = static_cast<std::int32_t>(kept.rows.size());
-    c.answers = static_cast<std::int32_t>(batch.answer_rows.size());
-    c.scored = static_cast<std::int32_t>(batch.scored_tokens.size());
-    c.tokens = add(batch.tokens);
-    c.positions = add(batch.positions);
-    c.kv_slots = add(batch.kv_slots);
-    c.kept_rows = add(kept.rows);
-    c.kept_positions = add(kept.positions);
-    c.answer_index = add(kept.answer_index);
-    c.scored_index = add(kept.scored_index);
-    c.scored_tokens = add(kept.scored_tokens);
-    const std::int32_t tile = AttentionTileTokens(spec_.heads / spec_.kv_heads);
-    BuildAttentionWork(batch, {}, tile, c.slot.all_work);
-    c.all_work = Describe(c.slot.all_work, arena);
-    c.slot.kept_work.Clear();
-    if (!kept.rows.empty()) BuildAttentionWork(batch, kept.rows, tile, c.slot.kept_work);
-    c.kept_work = Describe(c.slot.kept_work, arena);
-  }
-
-  static WorkOffsets Describe(const AttentionWork& work, DescriptorArena& arena) {
-    return {arena.Add(std::span(work.rows)), arena.Add(std::span(work.tiles)),
-            arena.Add(std::span(work.segments)), static_cast<std::int32_t>(work.tiles.size())};
-  }
-
   WeightId Keep(DeviceWeight weight) {
     weights_.push_back(std::move(weight));
     return WeightId(static_cast<std::uint32_t>(weights_.size() - 1));
@@ -523,11 +388,13 @@ class CudaBackend final : public Backend {
 
   Activation Normed() const {
     if (!fp8_) return {buffers_.normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
-    return {nullptr, buffers_.normed_fp8.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(), scale_pitch_};
+    return {nullptr, buffers_.normed_fp8.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(),
+            scale_pitch_};
   }
   Activation KeptNormed() const {
     if (!fp8_) return {buffers_.kept_normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
-    return {nullptr, buffers_.kept_fp8.as<__nv_fp8_e4m3>(), buffers_.kept_scales.as<float>(), scale_pitch_};
+    return {nullptr, buffers_.kept_fp8.as<__nv_fp8_e4m3>(), buffers_.kept_scales.as<float>(),
+            scale_pitch_};
   }
   Activation AttentionOut() const { return Own(buffers_.attention); }
   Activation Inner() const { return Own(buffers_.inner); }
@@ -538,12 +405,14 @@ class CudaBackend final : public Backend {
   }
 
   /// out = x W[rows]^T.
-  void Multiply(const Activation& x, std::int64_t m, const DeviceWeight& w, RowRange rows, Output out) {
+  void Multiply(const Activation& x, std::int64_t m, const DeviceWeight& w, RowRange rows,
+                Output out) {
     const GemmShape shape{m, rows.count, w.columns};
     if (!w.is_fp8) {
-      if (x.bf16 == nullptr) throw Error(ErrorCode::kModel, "a linear layer of an fp8 model is not stored as fp8");
-      gemm_->Launch({x.bf16, w.values.as<__nv_bfloat16>() + rows.first * w.columns, out.data, out.stride,
-                     shape, false});
+      if (x.bf16 == nullptr)
+        throw Error(ErrorCode::kModel, "a linear layer of an fp8 model is not stored as fp8");
+      gemm_->Launch({x.bf16, w.values.as<__nv_bfloat16>() + rows.first * w.columns, out.data,
+                     out.stride, shape, false});
       return;
     }
     Fp8GemmArguments a;
@@ -559,8 +428,8 @@ class CudaBackend final : public Backend {
   }
 
   /// residual += x W^T; the next verb's input is its norm, for the head (`final`) in bf16.
-  void MultiplyAndAdd(const CudaChunk& c, const Activation& x, const DeviceWeight& w, WeightId next_norm,
-                      bool final) {
+  void MultiplyAndAdd(const CudaChunk& c, const Activation& x, const DeviceWeight& w,
+                      WeightId next_norm, bool final) {
     auto* delta = buffers_.delta.as<__nv_bfloat16>();
     Multiply(x, c.hidden_rows(), w, {0, w.rows}, {delta, w.rows});
     NormArguments a;
@@ -576,7 +445,8 @@ class CudaBackend final : public Backend {
     LaunchAddNorm(a, stream_);
   }
 
-  void Rotate(const CudaChunk& c, const QkvWeights& weights, std::int32_t layer, const HeadRows& at) {
+  void Rotate(const CudaChunk& c, const QkvWeights& weights, std::int32_t layer,
+              const HeadRows& at) {
     RopeArguments a;
     a.heads = at.heads;
     a.row_stride = at.stride;
@@ -611,19 +481,6 @@ class CudaBackend final : public Backend {
     a.rows = c.kept;
     a.columns = spec_.hidden;
     LaunchGather(a, stream_);
-  }
-
-  static std::size_t AnswerFloats(const CudaChunk& c) {
-    return static_cast<std::size_t>(c.answers) * static_cast<std::size_t>(c.answer_columns);
-  }
-  /// Results lie as [S] log-probabilities, then [A, columns] logits.
-  static void ReserveResults(CudaChunk& c) {
-    const std::size_t bytes =
-        (static_cast<std::size_t>(c.scored) + static_cast<std::size_t>(c.answers) * kMaxAnswerColumns) *
-        sizeof(float);
-    if (bytes <= c.slot.results.size()) return;
-    c.slot.results = PinnedBuffer(bytes * 2);
-    c.slot.device_results = DeviceBuffer(bytes * 2, "answers");
   }
 
   template <typename Copy>
@@ -666,8 +523,10 @@ void CudaBackend::LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary)
   const DeviceWeight& matrix = weight(head);
   const auto row_bytes = static_cast<std::size_t>(spec_.hidden) * 2;
   if (buffers_.logits.size() == 0) {
-    buffers_.logits = DeviceBuffer(static_cast<std::size_t>(kLogProbRows * matrix.rows) * 4, "logits");
-    buffers_.scored_rows = DeviceBuffer(static_cast<std::size_t>(kLogProbRows) * row_bytes, "scored rows");
+    buffers_.logits =
+        DeviceBuffer(static_cast<std::size_t>(kLogProbRows * matrix.rows) * 4, "logits");
+    buffers_.scored_rows =
+        DeviceBuffer(static_cast<std::size_t>(kLogProbRows) * row_bytes, "scored rows");
   }
   const auto* targets = c.slot.arena.At<std::int32_t>(c.scored_tokens);
   const auto* index = c.slot.arena.At<std::int32_t>(c.scored_index);
@@ -681,10 +540,15 @@ void CudaBackend::LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary)
     gather.rows = rows;
     gather.columns = spec_.hidden;
     LaunchGather(gather, stream_);
-    gemm_->Launch({buffers_.scored_rows.as<__nv_bfloat16>(), Bf16(head), buffers_.logits.data(), matrix.rows,
-                   {rows, matrix.rows, matrix.columns}, true});
-    LaunchLogProbs({buffers_.logits.as<float>(), targets + first, out + first, rows, vocabulary, matrix.rows},
-                   stream_);
+    gemm_->Launch({buffers_.scored_rows.as<__nv_bfloat16>(),
+                   Bf16(head),
+                   buffers_.logits.data(),
+                   matrix.rows,
+                   {rows, matrix.rows, matrix.columns},
+                   true});
+    LaunchLogProbs(
+        {buffers_.logits.as<float>(), targets + first, out + first, rows, vocabulary, matrix.rows},
+        stream_);
   }
 }
 
@@ -695,16 +559,19 @@ CudaAvailability FindCuda(int device) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   static_cast<void>(cudaGetLastError());
   if (status == cudaErrorInsufficientDriver) {
-    return {false, fmt::format("the NVIDIA driver is older than CUDA {}.{} needs", CUDART_VERSION / 1000,
-                               CUDART_VERSION % 1000 / 10)};
+    return {false, fmt::format("the NVIDIA driver is older than CUDA {}.{} needs",
+                               CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10)};
   }
   if (status != cudaSuccess) return {false, cudaGetErrorString(status)};
-  if (device >= count) return {false, fmt::format("no GPU {}: this computer has {}", device, count)};
+  if (device >= count)
+    return {false, fmt::format("no GPU {}: this computer has {}", device, count)};
   cudaDeviceProp properties{};
   CheckCuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   if (properties.major != kNeededMajor) {
-    return {false, fmt::format("{} has compute capability {}.{}; the CUDA backend is built for 9.0 (Hopper)",
-                               properties.name, properties.major, properties.minor)};
+    return {
+        false,
+        fmt::format("{} has compute capability {}.{}; the CUDA backend is built for 9.0 (Hopper)",
+                    properties.name, properties.major, properties.minor)};
   }
   return {true, properties.name};
 }

@@ -14,16 +14,16 @@ struct CudaOptions {
   bool power_of_two_scales = false;
 };
 
-/// Whether this computer has a GPU that the backend can use; `reason` says why not ("no NVIDIA driver", "compute
-/// capability 8.0, sm_90 is needed", ..).
+/// Whether this computer has a GPU that the backend can use; `reason` says why not ("no NVIDIA
+/// driver", "compute capability 8.0, sm_90 is needed", ..).
 struct CudaAvailability {
   bool usable = false;
   std::string reason;
 };
 CudaAvailability FindCuda(int device = 0);
 
-/// The Hopper backend: bf16 and block-scaled fp8 weights, bf16 KV, one compute stream. Throws Error{kDevice} as
-/// FindCuda reports.
+/// The Hopper backend: bf16 and block-scaled fp8 weights, bf16 KV, one compute stream. Throws
+/// Error{kDevice} as FindCuda reports.
 std::unique_ptr<Backend> CreateCudaBackend(const CudaOptions& options);
 
 }  // namespace quail::infer::cuda

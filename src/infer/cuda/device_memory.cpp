@@ -29,8 +29,8 @@ DeviceBuffer::DeviceBuffer(std::size_t bytes, const char* what) : size_(bytes) {
     std::size_t total = 0;
     CheckCuda(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
     throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("{} needs {:.2f} GiB of device memory; {:.2f} of {:.2f} GiB are free", what,
-                            Gib(bytes), Gib(available), Gib(total)));
+                fmt::format("{} needs {:.2f} GiB of device memory; {:.2f} of {:.2f} GiB are free",
+                            what, Gib(bytes), Gib(available), Gib(total)));
   }
   ThrowOnFault(status, what);
   data_ = static_cast<std::byte*>(data);

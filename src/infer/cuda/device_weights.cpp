@@ -26,7 +26,8 @@ void Copy(std::byte* to, const void* from, std::size_t bytes) {
   CheckCuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "weight copy");
 }
 
-void UploadBf16Rows(const WeightTensor& tensor, std::int64_t begin, std::int64_t end, std::byte* to) {
+void UploadBf16Rows(const WeightTensor& tensor, std::int64_t begin, std::int64_t end,
+                    std::byte* to) {
   const auto row_bytes = static_cast<std::size_t>(tensor.columns()) * 2;
   if (const auto stored = tensor.bf16_data()) {
     Copy(to, stored->data() + static_cast<std::size_t>(begin) * row_bytes,
@@ -41,7 +42,8 @@ void UploadBf16Rows(const WeightTensor& tensor, std::int64_t begin, std::int64_t
     tensor.ReadRows(row, row + count, values.data());
     rounded.resize(values.size());
     std::transform(values.begin(), values.end(), rounded.begin(), ToBf16);
-    Copy(to + static_cast<std::size_t>(row - begin) * row_bytes, rounded.data(), rounded.size() * 2);
+    Copy(to + static_cast<std::size_t>(row - begin) * row_bytes, rounded.data(),
+         rounded.size() * 2);
   }
 }
 
@@ -65,17 +67,21 @@ void UploadFp8Part(const WeightTensor& part, DeviceWeight& weight, std::int64_t 
   QUAIL_CHECK(data.has_value());
   if (part.rows() % 128 != 0) {
     throw Error(ErrorCode::kUnsupported,
-                fmt::format("{} has {} rows; block-scaled fp8 needs a multiple of 128", part.name(), part.rows()));
+                fmt::format("{} has {} rows; block-scaled fp8 needs a multiple of 128", part.name(),
+                            part.rows()));
   }
   Copy(weight.values.data() + first_row * weight.columns, data->values.data(), data->values.size());
   const std::vector<float> scales = ScalesAsF32(*data);
-  QUAIL_CHECK_EQ(static_cast<std::int64_t>(scales.size()), part.rows() / 128 * (weight.columns / 128));
-  Copy(weight.scales.data() + first_row / 128 * (weight.columns / 128) * 4, scales.data(), scales.size() * 4);
+  QUAIL_CHECK_EQ(static_cast<std::int64_t>(scales.size()),
+                 part.rows() / 128 * (weight.columns / 128));
+  Copy(weight.scales.data() + first_row / 128 * (weight.columns / 128) * 4, scales.data(),
+       scales.size() * 4);
 }
 
 }  // namespace
 
-DeviceWeight UploadLinear(std::span<const std::shared_ptr<const WeightTensor>> parts, bool allow_fp8) {
+DeviceWeight UploadLinear(std::span<const std::shared_ptr<const WeightTensor>> parts,
+                          bool allow_fp8) {
   const bool fp8 = allow_fp8 && std::all_of(parts.begin(), parts.end(), [](const auto& part) {
                      return part->fp8_block_data().has_value();
                    });
@@ -109,7 +115,8 @@ DeviceWeight UploadRows(const WeightTensor& matrix, std::int64_t begin, std::int
   DeviceWeight weight;
   weight.rows = end - begin;
   weight.columns = matrix.columns();
-  weight.values = DeviceBuffer(static_cast<std::size_t>(weight.rows * weight.columns) * 2, "weights");
+  weight.values =
+      DeviceBuffer(static_cast<std::size_t>(weight.rows * weight.columns) * 2, "weights");
   UploadBf16Rows(matrix, begin, end, weight.values.data());
   return weight;
 }

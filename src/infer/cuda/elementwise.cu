@@ -8,10 +8,12 @@ namespace {
 
 constexpr int kThreads = 128;
 
-/// One piece of 8 columns a thread; grid (ceil(F / 1024), rows). Bytes a row: 4F in, F (fp8) or 2F (bf16) out.
+/// One piece of 8 columns a thread; grid (ceil(F / 1024), rows). Bytes a row: 4F in, F (fp8) or 2F
+/// (bf16) out.
 __global__ void __launch_bounds__(kThreads) swiglu_kernel(SwiGluArguments a) {
   const std::int64_t row = blockIdx.y;
-  const int column = (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) * kPiece;
+  const int column =
+      (static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x)) * kPiece;
   const bool active = column < a.columns;
   float inner[kPiece] = {};
   if (active) {
@@ -61,7 +63,8 @@ void LaunchSwiGlu(const SwiGluArguments& arguments, cudaStream_t stream) {
     SwiGluArguments part = arguments;
     part.rows = min(kRowsPerLaunch, arguments.rows - first);
     part.gate_up += static_cast<std::int64_t>(first) * 2 * arguments.columns;
-    if (part.inner.bf16 != nullptr) part.inner.bf16 += static_cast<std::int64_t>(first) * arguments.columns;
+    if (part.inner.bf16 != nullptr)
+      part.inner.bf16 += static_cast<std::int64_t>(first) * arguments.columns;
     if (part.inner.fp8 != nullptr) {
       part.inner.fp8 += static_cast<std::int64_t>(first) * arguments.columns;
       part.inner.scales += first;

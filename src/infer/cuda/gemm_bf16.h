@@ -10,11 +10,12 @@
 
 namespace quail::infer::cuda {
 
-/// out [m, n] = a [m, k] b [n, k]^T in bf16 with fp32 accumulation, by cuBLAS. `out_stride`: elements between rows.
+/// out [m, n] = a [m, k] b [n, k]^T in bf16 with fp32 accumulation, by cuBLAS. `out_stride`:
+/// elements between rows.
 struct Bf16GemmArguments {
   const __nv_bfloat16* a = nullptr;
   const __nv_bfloat16* b = nullptr;
-  void* out = nullptr;          ///< bf16, or fp32 where `fp32_out`
+  void* out = nullptr;  ///< bf16, or fp32 where `fp32_out`
   std::int64_t out_stride = 0;
   GemmShape shape;
   bool fp32_out = false;

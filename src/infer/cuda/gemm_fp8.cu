@@ -5,8 +5,9 @@
 #include "infer/cuda/launch.h"
 #include "infer/cuda/tensor_map.h"
 
-/// Block-scaled fp8 products by DeepGEMM's sm90 kernel (github.com/deepseek-ai/DeepGEMM, 1x128 activation and 128x128
-/// weight scales, promotion in fp32): persistent, TMA-fed, n and k at run time. FLOPs: 2mnk; bytes: mk + nk + 2mn.
+/// Block-scaled fp8 products by DeepGEMM's sm90 kernel (github.com/deepseek-ai/DeepGEMM, 1x128
+/// activation and 128x128 weight scales, promotion in fp32): persistent, TMA-fed, n and k at run
+/// time. FLOPs: 2mnk; bytes: mk + nk + 2mn.
 namespace quail::infer::cuda {
 namespace {
 
@@ -16,24 +17,32 @@ constexpr unsigned kTmaThreads = 128;
 constexpr unsigned kMathThreads = 256;
 
 /// A row-major matrix [outer, inner] of bytes or wider elements.
-CUtensorMap MatrixMap(const void* data, CUtensorMapDataType type, std::uint64_t inner, std::uint64_t outer,
-                      std::uint64_t pitch_bytes, std::uint32_t box_inner, std::uint32_t box_outer) {
+CUtensorMap MatrixMap(const void* data, CUtensorMapDataType type, std::uint64_t inner,
+                      std::uint64_t outer, std::uint64_t pitch_bytes, std::uint32_t box_inner,
+                      std::uint32_t box_outer) {
   const bool scales = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  return EncodeTensorMap({data, type, 2, {inner, outer, 1}, {pitch_bytes, 0}, {box_inner, box_outer, 1},
+  return EncodeTensorMap({data,
+                          type,
+                          2,
+                          {inner, outer, 1},
+                          {pitch_bytes, 0},
+                          {box_inner, box_outer, 1},
                           scales ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
-constexpr std::size_t Align(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
+constexpr std::size_t Align(std::size_t bytes, std::size_t to) {
+  return (bytes + to - 1) / to * to;
+}
 
 template <unsigned kBlockM, unsigned kBlockN, unsigned kStages, unsigned kCluster>
 struct Variant {
-  static constexpr auto kernel =
-      deep_gemm::sm90_fp8_gemm_1d2d_impl<cute::UMMA::Major::K, 0, 0, 0, 1, kBlockM, kBlockN, kBlockK, 128, 128,
-                                         128, kStages, kTmaThreads, kMathThreads, kCluster, true, kSms,
-                                         deep_gemm::GemmType::Normal, cutlass::bfloat16_t,
-                                         deep_gemm::epilogue::transform::EpilogueIdentity>;
+  static constexpr auto kernel = deep_gemm::sm90_fp8_gemm_1d2d_impl<
+      cute::UMMA::Major::K, 0, 0, 0, 1, kBlockM, kBlockN, kBlockK, 128, 128, 128, kStages,
+      kTmaThreads, kMathThreads, kCluster, true, kSms, deep_gemm::GemmType::Normal,
+      cutlass::bfloat16_t, deep_gemm::epilogue::transform::EpilogueIdentity>;
 
-  /// Bytes as the kernel lays them out: D tile, stages of A, B and A's scales, B's scales, barriers.
+  /// Bytes as the kernel lays them out: D tile, stages of A, B and A's scales, B's scales,
+  /// barriers.
   static std::size_t SharedBytes(std::int64_t k) {
     const std::size_t output = Align(kBlockM * kBlockN * 2, 1024);
     const std::size_t stage = (kBlockM + kBlockN) * kBlockK + Align(kBlockM * 4, 128);
@@ -63,7 +72,7 @@ struct Variant {
     auto shape_m = static_cast<std::uint32_t>(m);
     auto shape_n = static_cast<std::uint32_t>(n);
     auto shape_k = static_cast<std::uint32_t>(k);
-    void* arguments[] = {&b_scales, &grouped_layout, &shape_m, &shape_n, &shape_k,
+    void* arguments[] = {&b_scales, &grouped_layout, &shape_m, &shape_n,   &shape_k,
                          &map_a,    &map_b,          &map_d,   &map_scales};
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(kSms);

@@ -16,7 +16,8 @@ std::optional<Fp8Gemm> SelectFp8Gemm(const GemmShape& shape) {
   if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0 || shape.m >= (std::int64_t{1} << 31)) {
     return std::nullopt;
   }
-  // Below two waves of large tiles the idle part of the last wave costs more than the small tile does.
+  // Below two waves of large tiles the idle part of the last wave costs more than the small tile
+  // does.
   return GemmTiles(shape, 256, 128) >= 2 * kSms ? Fp8Gemm::k256x128 : Fp8Gemm::k128x128;
 }
 

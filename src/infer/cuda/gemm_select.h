@@ -18,7 +18,8 @@ enum class Fp8Gemm : std::uint8_t {
   k128x128,  ///< 5 stages, single blocks: less waste at small m
 };
 
-/// The variant for a shape; nullopt = not supported: n and k must be multiples of 128, m below 2^31.
+/// The variant for a shape; nullopt = not supported: n and k must be multiples of 128, m below
+/// 2^31.
 std::optional<Fp8Gemm> SelectFp8Gemm(const GemmShape& shape);
 
 /// Tiles of `tile` rows and columns that cover the shape, for tests and for the choice above.

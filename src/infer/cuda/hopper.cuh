@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-/// Hopper's asynchronous parts in plain words: barriers in shared memory, the copy engine, the tensor cores' descriptors.
+/// Hopper's asynchronous parts in plain words: barriers in shared memory, the copy engine, the
+/// tensor cores' descriptors.
 namespace quail::infer::cuda::hopper {
 
 __device__ inline unsigned SharedAddress(const void* pointer) {
@@ -16,15 +17,18 @@ struct Barrier {
   std::uint64_t word;
 
   __device__ void Init(unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(SharedAddress(&word)), "r"(arrivals));
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(SharedAddress(&word)),
+                 "r"(arrivals));
   }
   __device__ void Arrive() {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(SharedAddress(&word)) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(SharedAddress(&word))
+                 : "memory");
   }
   __device__ void ArriveExpecting(unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(SharedAddress(&word)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(SharedAddress(&word)),
+        "r"(bytes)
+        : "memory");
   }
   __device__ void Wait(unsigned parity) {
     asm volatile(
@@ -42,28 +46,36 @@ struct Barrier {
 };
 
 /// Makes barrier initialisation visible to the copy engine.
-__device__ inline void FenceBarrierInit() { asm volatile("fence.mbarrier_init.release.cluster;\n" ::: "memory"); }
+__device__ inline void FenceBarrierInit() {
+  asm volatile("fence.mbarrier_init.release.cluster;\n" ::: "memory");
+}
 
 /// Starts the copy of a three-dimensional box into shared memory; its bytes complete on `barrier`.
-__device__ inline void CopyBox(void* to, const CUtensorMap* map, Barrier* barrier, int x, int y, int z) {
+__device__ inline void CopyBox(void* to, const CUtensorMap* map, Barrier* barrier, int x, int y,
+                               int z) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4, %5}], "
       "[%2];\n" ::"r"(SharedAddress(to)),
       "l"(map), "r"(SharedAddress(&barrier->word)), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
 
-/// A matrix operand in shared memory with 128-byte swizzle. `leading` and `stride` are byte offsets: K-major, stride
-/// between groups of 8 rows (leading unused); MN-major, leading between blocks of 64 columns, stride between groups of
-/// 8 rows of K.
+/// A matrix operand in shared memory with 128-byte swizzle. `leading` and `stride` are byte
+/// offsets: K-major, stride between groups of 8 rows (leading unused); MN-major, leading between
+/// blocks of 64 columns, stride between groups of 8 rows of K.
 __device__ inline std::uint64_t Descriptor(const void* start, unsigned leading, unsigned stride) {
   const std::uint64_t address = SharedAddress(start);
   return ((address & 0x3FFFF) >> 4) | (static_cast<std::uint64_t>(leading >> 4) << 16) |
          (static_cast<std::uint64_t>(stride >> 4) << 32) | (std::uint64_t{1} << 62);
 }
 
-__device__ inline void FenceRegisters() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
-__device__ inline void CommitProducts() { asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory"); }
+__device__ inline void FenceRegisters() {
+  asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory");
+}
+__device__ inline void CommitProducts() {
+  asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory");
+}
 template <int kPending>
 __device__ inline void WaitProducts() {
   asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(kPending) : "memory");

@@ -9,9 +9,9 @@
 #include "infer/cuda/attention_work.h"
 #include "infer/cuda/gemm_select.h"
 
-/// Launchers of the kernels: plain shapes and pointers, no prompts, no models. All are asynchronous on `stream`.
-/// Letters as in infer/backend.h. fp8 activations are e4m3 with one fp32 scale per row and 128 columns, the scales
-/// stored [columns / 128][scale_pitch].
+/// Launchers of the kernels: plain shapes and pointers, no prompts, no models. All are asynchronous
+/// on `stream`. Letters as in infer/backend.h. fp8 activations are e4m3 with one fp32 scale per row
+/// and 128 columns, the scales stored [columns / 128][scale_pitch].
 namespace quail::infer::cuda {
 
 /// An activation matrix [rows, columns] in one or both forms; a null pointer = not wanted.
@@ -22,15 +22,16 @@ struct Activation {
   std::int64_t scale_pitch = 0;  ///< floats between two column blocks, >= rows, multiple of 4
 };
 
-/// How activation scales are rounded: as computed, or up to powers of two, as engines with ue8m0 scales do.
+/// How activation scales are rounded: as computed, or up to powers of two, as engines with ue8m0
+/// scales do.
 enum class ScaleRounding : std::uint8_t { kExact, kPowerOfTwo };
 
 /// residual [rows, C] = table[tokens]; out = RMSNorm(residual) * weight.
 struct EmbedArguments {
-  const std::int32_t* tokens = nullptr;         ///< [rows]
-  const __nv_bfloat16* table = nullptr;         ///< [V, C]
-  const __nv_bfloat16* norm_weight = nullptr;   ///< [C]
-  __nv_bfloat16* residual = nullptr;            ///< [rows, C]
+  const std::int32_t* tokens = nullptr;        ///< [rows]
+  const __nv_bfloat16* table = nullptr;        ///< [V, C]
+  const __nv_bfloat16* norm_weight = nullptr;  ///< [C]
+  __nv_bfloat16* residual = nullptr;           ///< [rows, C]
   Activation out;
   std::int32_t rows = 0;
   std::int32_t columns = 0;
@@ -74,20 +75,21 @@ struct GatherArguments {
 };
 void LaunchGather(const GatherArguments& arguments, cudaStream_t stream);
 
-/// Adds biases, norms and rotates heads in place, and places K and V in the arena. A row whose value heads are not
-/// finite gets zero values and NaN keys: it is NaN to itself and harmless to rows that share its tile.
+/// Adds biases, norms and rotates heads in place, and places K and V in the arena. A row whose
+/// value heads are not finite gets zero values and NaN keys: it is NaN to itself and harmless to
+/// rows that share its tile.
 struct RopeArguments {
-  __nv_bfloat16* heads = nullptr;          ///< [rows, row_stride], q, k and v heads as the three counts say
+  __nv_bfloat16* heads = nullptr;  ///< [rows, row_stride], q, k and v heads as the three counts say
   std::int64_t row_stride = 0;
   std::int32_t q_heads = 0;
-  std::int32_t k_heads = 0;                ///< also the number of value heads; 0 = queries only
-  const __nv_bfloat16* bias = nullptr;     ///< [(q + 2k) * D] or null
-  const __nv_bfloat16* q_norm = nullptr;   ///< [D] or null
-  const __nv_bfloat16* k_norm = nullptr;   ///< [D] or null
-  const float2* rotation = nullptr;        ///< [context, D / 2] cosine and sine
-  const std::int32_t* positions = nullptr; ///< [rows]
-  const std::int64_t* kv_slots = nullptr;  ///< [rows], -1 = not kept; null = none
-  __nv_bfloat16* arena_k = nullptr;        ///< [slots, K, D] of this layer
+  std::int32_t k_heads = 0;                 ///< also the number of value heads; 0 = queries only
+  const __nv_bfloat16* bias = nullptr;      ///< [(q + 2k) * D] or null
+  const __nv_bfloat16* q_norm = nullptr;    ///< [D] or null
+  const __nv_bfloat16* k_norm = nullptr;    ///< [D] or null
+  const float2* rotation = nullptr;         ///< [context, D / 2] cosine and sine
+  const std::int32_t* positions = nullptr;  ///< [rows]
+  const std::int64_t* kv_slots = nullptr;   ///< [rows], -1 = not kept; null = none
+  __nv_bfloat16* arena_k = nullptr;         ///< [slots, K, D] of this layer
   __nv_bfloat16* arena_v = nullptr;
   std::int32_t rows = 0;
   std::int32_t head_dim = 0;
@@ -98,30 +100,31 @@ void LaunchRope(const RopeArguments& arguments, cudaStream_t stream);
 bool SupportsHeads(std::int32_t head_dim, std::int32_t heads_per_group);
 
 struct AttentionArguments {
-  const QueryRow* rows = nullptr;          ///< device copies of an AttentionWork
+  const QueryRow* rows = nullptr;  ///< device copies of an AttentionWork
   const AttentionTile* tiles = nullptr;
   const KeySegment* segments = nullptr;
   std::int32_t tile_count = 0;
-  bool compact_queries = false;            ///< query i is row i of `q`, else row rows[i].row
-  const __nv_bfloat16* q = nullptr;        ///< [query_rows, q_stride], head h at h * D
+  bool compact_queries = false;      ///< query i is row i of `q`, else row rows[i].row
+  const __nv_bfloat16* q = nullptr;  ///< [query_rows, q_stride], head h at h * D
   std::int64_t query_rows = 0;
   std::int64_t q_stride = 0;
   const __nv_bfloat16* chunk_k = nullptr;  ///< [chunk_rows, kv_stride], KV head k at k * D
   std::int64_t chunk_rows = 0;
   const __nv_bfloat16* chunk_v = nullptr;
   std::int64_t kv_stride = 0;
-  const __nv_bfloat16* arena_k = nullptr;  ///< [arena_slots, K, D]; every value in arena and chunk is finite
+  const __nv_bfloat16* arena_k =
+      nullptr;  ///< [arena_slots, K, D]; every value in arena and chunk is finite
   const __nv_bfloat16* arena_v = nullptr;
   std::int64_t arena_slots = 0;
-  Activation out;                          ///< [rows, H * D]; fp8 needs D = 128
+  Activation out;  ///< [rows, H * D]; fp8 needs D = 128
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   ScaleRounding rounding = ScaleRounding::kExact;
 };
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream);
-/// The variant of LaunchAttention for heads of size 128 (attention_wgmma.cu). REQUIRES: the rows of a tile are
-/// neighbours in `q`.
+/// The variant of LaunchAttention for heads of size 128 (attention_wgmma.cu). REQUIRES: the rows of
+/// a tile are neighbours in `q`.
 void LaunchAttentionWgmma(const AttentionArguments& arguments, cudaStream_t stream);
 /// Tokens a tile: query rows are (token, head of the group) pairs, 128 a tile.
 std::int32_t AttentionTileTokens(std::int32_t heads_per_group);
@@ -131,8 +134,8 @@ struct Fp8GemmArguments {
   const __nv_fp8_e4m3* a = nullptr;
   const float* a_scales = nullptr;
   std::int64_t a_scale_pitch = 0;
-  const __nv_fp8_e4m3* b = nullptr;   ///< [n, k]
-  const float* b_scales = nullptr;    ///< [n / 128, k / 128]
+  const __nv_fp8_e4m3* b = nullptr;  ///< [n, k]
+  const float* b_scales = nullptr;   ///< [n / 128, k / 128]
   __nv_bfloat16* out = nullptr;
   std::int64_t out_stride = 0;
   GemmShape shape;

@@ -3,8 +3,9 @@
 #include "infer/cuda/launch.h"
 #include "infer/cuda/quantize.cuh"
 
-/// Residual, RMS norm and quantisation in one pass: one block a row, every element read and written once.
-/// Bytes a row: AddNorm 2C (delta) + 2C + 2C (residual in, out) + C (fp8) or 2C (bf16). FLOPs: about 6C.
+/// Residual, RMS norm and quantisation in one pass: one block a row, every element read and written
+/// once. Bytes a row: AddNorm 2C (delta) + 2C + 2C (residual in, out) + C (fp8) or 2C (bf16).
+/// FLOPs: about 6C.
 namespace quail::infer::cuda {
 namespace {
 
@@ -14,7 +15,8 @@ constexpr int kMaxPieces = 8;  ///< pieces a thread: rows of up to 8 * 128 * 8 =
 /// Sum over the block. `shared`: [kThreads / 32].
 __device__ float BlockSum(float value, float* shared) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffff, value, offset);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
   __syncthreads();
   float sum = 0;

@@ -7,11 +7,13 @@
 
 #include "infer/cuda/launch.h"
 
-/// Rows in 16-byte pieces of 8 columns, and their quantisation to e4m3 with a scale per 128 columns.
+/// Rows in 16-byte pieces of 8 columns, and their quantisation to e4m3 with a scale per 128
+/// columns.
 namespace quail::infer::cuda {
 
-constexpr int kPiece = 8;                        ///< columns a thread handles at once
-constexpr int kPiecesPerBlock = 128 / kPiece;    ///< threads that share one scale, neighbours in a warp
+constexpr int kPiece = 8;  ///< columns a thread handles at once
+constexpr int kPiecesPerBlock =
+    128 / kPiece;  ///< threads that share one scale, neighbours in a warp
 
 __device__ inline void LoadPiece(const __nv_bfloat16* from, float (&values)[kPiece]) {
   const uint4 raw = *reinterpret_cast<const uint4*>(from);
@@ -34,13 +36,15 @@ __device__ inline void StorePiece(__nv_bfloat16* to, const float (&values)[kPiec
   *reinterpret_cast<uint4*>(to) = raw;
 }
 
-/// Scale for values whose largest magnitude is `amax`: e4m3 reaches 448. The floor keeps an all-zero block finite.
+/// Scale for values whose largest magnitude is `amax`: e4m3 reaches 448. The floor keeps an
+/// all-zero block finite.
 __device__ inline float ScaleFor(float amax, ScaleRounding rounding) {
   const float scale = fmaxf(amax, 1e-10f) / 448.0f;
   return rounding == ScaleRounding::kExact ? scale : exp2f(ceilf(log2f(scale)));
 }
 
-/// Largest magnitude over the 16 neighbouring threads that share a block of 128 columns. All 32 lanes call it.
+/// Largest magnitude over the 16 neighbouring threads that share a block of 128 columns. All 32
+/// lanes call it.
 __device__ inline float BlockAmax(const float (&values)[kPiece]) {
   float amax = 0;
 #pragma unroll
@@ -52,7 +56,8 @@ __device__ inline float BlockAmax(const float (&values)[kPiece]) {
   return amax;
 }
 
-__device__ inline void StoreFp8Piece(__nv_fp8_e4m3* to, const float (&values)[kPiece], float scale) {
+__device__ inline void StoreFp8Piece(__nv_fp8_e4m3* to, const float (&values)[kPiece],
+                                     float scale) {
   const float inverse = 1.0f / scale;
   uint2 raw;
   auto* bytes = reinterpret_cast<__nv_fp8x2_storage_t*>(&raw);
@@ -64,10 +69,10 @@ __device__ inline void StoreFp8Piece(__nv_fp8_e4m3* to, const float (&values)[kP
   *reinterpret_cast<uint2*>(to) = raw;
 }
 
-/// Writes a piece in the forms that `out` asks for. All 32 lanes of a warp call it when fp8 is wanted; lanes with
-/// `active` false only take part in the shuffles.
-__device__ inline void StoreActivation(const Activation& out, std::int64_t row, int columns, int column,
-                                       const float (&values)[kPiece], bool active,
+/// Writes a piece in the forms that `out` asks for. All 32 lanes of a warp call it when fp8 is
+/// wanted; lanes with `active` false only take part in the shuffles.
+__device__ inline void StoreActivation(const Activation& out, std::int64_t row, int columns,
+                                       int column, const float (&values)[kPiece], bool active,
                                        ScaleRounding rounding) {
   if (out.bf16 != nullptr && active) StorePiece(out.bf16 + row * columns + column, values);
   if (out.fp8 == nullptr) return;

@@ -8,7 +8,8 @@ namespace {
 
 __device__ float WarpSum(float value) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffff, value, offset);
   return value;
 }
 
@@ -41,15 +42,18 @@ __global__ void __launch_bounds__(kLogProbThreads) log_probs_kernel(LogProbArgum
   __shared__ float shared[kLogProbThreads / 32];
   const float* logits = a.logits + static_cast<std::int64_t>(blockIdx.x) * a.pitch;
   float top = -INFINITY;
-  for (int i = static_cast<int>(threadIdx.x); i < a.vocabulary; i += kLogProbThreads) top = fmaxf(top, logits[i]);
+  for (int i = static_cast<int>(threadIdx.x); i < a.vocabulary; i += kLogProbThreads)
+    top = fmaxf(top, logits[i]);
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, offset));
+  for (int offset = 16; offset > 0; offset /= 2)
+    top = fmaxf(top, __shfl_xor_sync(0xffffffff, top, offset));
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = top;
   __syncthreads();
   for (int i = 0; i < kLogProbThreads / 32; ++i) top = fmaxf(top, shared[i]);
   __syncthreads();
   float sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < a.vocabulary; i += kLogProbThreads) sum += expf(logits[i] - top);
+  for (int i = static_cast<int>(threadIdx.x); i < a.vocabulary; i += kLogProbThreads)
+    sum += expf(logits[i] - top);
   sum = WarpSum(sum);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = sum;
   __syncthreads();
@@ -71,7 +75,8 @@ void LaunchAnswerLogits(const AnswerArguments& arguments, cudaStream_t stream) {
 
 void LaunchLogProbs(const LogProbArguments& arguments, cudaStream_t stream) {
   if (arguments.rows == 0) return;
-  log_probs_kernel<<<static_cast<unsigned>(arguments.rows), kLogProbThreads, 0, stream>>>(arguments);
+  log_probs_kernel<<<static_cast<unsigned>(arguments.rows), kLogProbThreads, 0, stream>>>(
+      arguments);
   CheckCuda(cudaGetLastError(), "log_probs_kernel");
 }
 

@@ -2,9 +2,9 @@
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/launch.h"
 
-/// Bias, head norm, rotation and KV placement: one warp a (row, head), every lane of it holds the pairs (i, i + D/2)
-/// that rotate together, so that no lane of a head is left out whatever its size (case 56).
-/// Bytes a (row, head): 2D in, 2D out, 2D more for kept keys and values.
+/// Bias, head norm, rotation and KV placement: one warp a (row, head), every lane of it holds the
+/// pairs (i, i + D/2) that rotate together, so that no lane of a head is left out whatever its size
+/// (case 56). Bytes a (row, head): 2D in, 2D out, 2D more for kept keys and values.
 namespace quail::infer::cuda {
 namespace {
 
@@ -12,7 +12,8 @@ constexpr int kWarps = 4;
 
 __device__ float WarpSum(float value) {
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(0xffffffff, value, offset);
+  for (int offset = 16; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(0xffffffff, value, offset);
   return value;
 }
 
@@ -24,7 +25,8 @@ struct HeadValues {
 };
 
 template <int D, int kPairs = D / 64>
-__device__ HeadValues<kPairs> LoadHead(const __nv_bfloat16* head, const __nv_bfloat16* bias, int lane) {
+__device__ HeadValues<kPairs> LoadHead(const __nv_bfloat16* head, const __nv_bfloat16* bias,
+                                       int lane) {
   HeadValues<kPairs> values;
 #pragma unroll
   for (int p = 0; p < kPairs; ++p) {
@@ -49,7 +51,8 @@ __device__ void StoreHead(const HeadValues<kPairs>& values, __nv_bfloat16* head,
 }
 
 template <int D, int kPairs = D / 64>
-__device__ void NormHead(HeadValues<kPairs>& values, const __nv_bfloat16* weight, float epsilon, int lane) {
+__device__ void NormHead(HeadValues<kPairs>& values, const __nv_bfloat16* weight, float epsilon,
+                         int lane) {
   float squares = 0;
 #pragma unroll
   for (int p = 0; p < kPairs; ++p) {

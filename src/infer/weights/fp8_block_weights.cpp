@@ -16,12 +16,14 @@ namespace {
 constexpr std::int64_t kBlock = 128;
 
 bool IsLinear(const WeightTensor& tensor) {
-  return tensor.name().ends_with("_proj.weight") && tensor.rows() % kBlock == 0 && tensor.columns() % kBlock == 0;
+  return tensor.name().ends_with("_proj.weight") && tensor.rows() % kBlock == 0 &&
+         tensor.columns() % kBlock == 0;
 }
 
 class Fp8BlockTensor final : public WeightTensor {
  public:
-  explicit Fp8BlockTensor(std::shared_ptr<const WeightTensor> tensor) : tensor_(std::move(tensor)) {}
+  explicit Fp8BlockTensor(std::shared_ptr<const WeightTensor> tensor)
+      : tensor_(std::move(tensor)) {}
 
   const std::string& name() const override { return tensor_->name(); }
   std::int64_t rows() const override { return tensor_->rows(); }
@@ -60,8 +62,9 @@ class Fp8BlockTensor final : public WeightTensor {
       quantized_.values.resize(static_cast<std::size_t>(rows() * columns()));
       quantized_.scales.resize(quantized_.values.size() / (kBlock * kBlock));
       base::ThreadPool pool;
-      pool.ForEach(static_cast<std::size_t>(rows() / kBlock),
-                   [this](std::size_t band) { QuantizeBand(static_cast<std::int64_t>(band) * kBlock); });
+      pool.ForEach(static_cast<std::size_t>(rows() / kBlock), [this](std::size_t band) {
+        QuantizeBand(static_cast<std::int64_t>(band) * kBlock);
+      });
     });
     return quantized_;
   }
@@ -98,7 +101,8 @@ class Fp8BlockTensor final : public WeightTensor {
 
 class Fp8BlockWeights final : public WeightSource {
  public:
-  explicit Fp8BlockWeights(std::shared_ptr<const WeightSource> source) : source_(std::move(source)) {}
+  explicit Fp8BlockWeights(std::shared_ptr<const WeightSource> source)
+      : source_(std::move(source)) {}
 
   std::shared_ptr<const WeightTensor> Find(std::string_view hf_name) const override {
     auto tensor = source_->Find(hf_name);
@@ -106,7 +110,9 @@ class Fp8BlockWeights final : public WeightSource {
     return std::make_shared<Fp8BlockTensor>(std::move(tensor));
   }
 
-  base::Hash128 hash() const override { return base::Combine(source_->hash(), base::HashBytes("fp8 blocks")); }
+  base::Hash128 hash() const override {
+    return base::Combine(source_->hash(), base::HashBytes("fp8 blocks"));
+  }
 
  private:
   std::shared_ptr<const WeightSource> source_;
@@ -127,7 +133,8 @@ std::uint8_t FloatToFp8(float value) {
   return static_cast<std::uint8_t>(sign | std::min(code, 0x7E));
 }
 
-std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(std::shared_ptr<const WeightSource> source) {
+std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(
+    std::shared_ptr<const WeightSource> source) {
   return std::make_shared<Fp8BlockWeights>(std::move(source));
 }
 

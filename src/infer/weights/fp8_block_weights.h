@@ -7,12 +7,14 @@
 
 namespace quail::infer {
 
-/// Round to the nearest e4m3 (OCP fp8, no infinities), ties to even, saturating at +-448; NaN stays NaN.
+/// Round to the nearest e4m3 (OCP fp8, no infinities), ties to even, saturating at +-448; NaN stays
+/// NaN.
 std::uint8_t FloatToFp8(float value);
 
-/// `source` with its linear layers (names ending in "_proj.weight" whose rows and columns are multiples of 128)
-/// requantised to fp8 with one fp32 scale a 128 x 128 block, scale = largest magnitude / 448, as block-fp8 checkpoints
-/// are made. Other tensors pass through. Both views of a tensor, ReadRows and fp8_block_data, give the same values.
+/// `source` with its linear layers (names ending in "_proj.weight" whose rows and columns are
+/// multiples of 128) requantised to fp8 with one fp32 scale a 128 x 128 block, scale = largest
+/// magnitude / 448, as block-fp8 checkpoints are made. Other tensors pass through. Both views of a
+/// tensor, ReadRows and fp8_block_data, give the same values.
 std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(std::shared_ptr<const WeightSource> source);
 
 }  // namespace quail::infer

@@ -118,8 +118,8 @@ TEST(AttentionWork, QuestionsOfOneFreshDocumentReadItOnce) {
 }
 
 TEST(AttentionWork, DearestTilesComeFirst) {
-  const PrefillBatch batch = BatchOf({{1, {{0, 10, KeySpan::Place::kArena}}},
-                                      {1, {{10, 900, KeySpan::Place::kArena}}}});
+  const PrefillBatch batch =
+      BatchOf({{1, {{0, 10, KeySpan::Place::kArena}}}, {1, {{10, 900, KeySpan::Place::kArena}}}});
   AttentionWork work;
   BuildAttentionWork(batch, {}, 32, work);
   ASSERT_EQ(work.tiles.size(), 2U);
@@ -129,8 +129,9 @@ TEST(AttentionWork, DearestTilesComeFirst) {
 /// Random runs: empty ones, ragged lengths around the tile, arena and chunk ancestors.
 rc::Gen<PrefillBatch> RandomBatch() {
   return rc::gen::map(
-      rc::gen::container<std::vector<std::tuple<int, int, int>>>(rc::gen::tuple(
-          rc::gen::element(0, 1, 2, 3, 7, 31, 32, 33, 65), rc::gen::inRange(0, 3), rc::gen::inRange(0, 4))),
+      rc::gen::container<std::vector<std::tuple<int, int, int>>>(
+          rc::gen::tuple(rc::gen::element(0, 1, 2, 3, 7, 31, 32, 33, 65), rc::gen::inRange(0, 3),
+                         rc::gen::inRange(0, 4))),
       [](const std::vector<std::tuple<int, int, int>>& choices) {
         std::vector<std::pair<std::int32_t, std::vector<KeySpan>>> runs;
         std::int32_t rows_before = 0;
