@@ -46,9 +46,10 @@ struct GgufTensor {
   std::span<const std::byte> data;  ///< rows * columns / block values blocks, row-major
 };
 
-/// A GGUF container, version 2 or 3, little-endian: metadata and tensor directory over mapped memory. Every count,
-/// length and offset is checked against the file before it is used; what contradicts is one Error{kCorrupt} line with
-/// file, field and byte offset. Format: ggml's docs/gguf.md. Immutable, thread-safe.
+/// A GGUF container, version 2 or 3, little-endian: metadata and tensor directory over mapped
+/// memory. Every count, length and offset is checked against the file before it is used; what
+/// contradicts is one Error{kCorrupt} line with file, field and byte offset. Format: ggml's
+/// docs/gguf.md. Immutable, thread-safe.
 class GgufFile {
  public:
   /// Throws Error{kIo | kCorrupt | kUnsupported}.
@@ -59,8 +60,8 @@ class GgufFile {
   const std::string& name() const { return name_; }
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Metadata. The getters throw Error{kCorrupt} naming file and key when the value has another type; those without
-  // "Find" also when the key is missing.
+  // Metadata. The getters throw Error{kCorrupt} naming file and key when the value has another
+  // type; those without "Find" also when the key is missing.
   bool Has(std::string_view key) const { return entries_.contains(key); }
   std::optional<std::string_view> FindString(std::string_view key) const;
   /// Any unsigned or non-negative signed integer type.
@@ -112,7 +113,8 @@ class GgufFile {
   std::span<const std::byte> bytes_;
   std::unordered_map<std::string_view, Entry> entries_;
   std::vector<GgufTensor> tensors_;
-  std::vector<std::uint64_t> tensor_offsets_;  ///< relative to the data section, parallel to tensors_
+  std::vector<std::uint64_t>
+      tensor_offsets_;  ///< relative to the data section, parallel to tensors_
   std::unordered_map<std::string_view, std::size_t> tensor_index_;
 };
 

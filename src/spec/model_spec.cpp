@@ -22,7 +22,8 @@ constexpr std::array<std::pair<std::string_view, ModelFamily>, 3> kFamilies = {{
     {"qwen3", ModelFamily::kQwen3},
 }};
 
-// No published decoder comes near; a larger number is a broken file, and products of two stay in 64 bits.
+// No published decoder comes near; a larger number is a broken file, and products of two stay in 64
+// bits.
 constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
 
 [[noreturn]] void Refuse(ErrorCode code, const std::string& file, const std::string& what) {
@@ -119,7 +120,8 @@ void CheckRotary(const GgufKeys& keys, const ModelSpec& spec, const std::string&
   }
   const std::string_view scaling = keys.string("rope.scaling.type").value_or("none");
   if (scaling != "none") {
-    Refuse(ErrorCode::kUnsupported, file, fmt::format("rotary scaling '{}'", scaling.substr(0, 80)));
+    Refuse(ErrorCode::kUnsupported, file,
+           fmt::format("rotary scaling '{}'", scaling.substr(0, 80)));
   }
 }
 
@@ -252,9 +254,9 @@ ModelSpec ReadModelSpec(const GgufFile& file) {
   spec.layers = keys.extent("block_count");
   spec.hidden = keys.extent("embedding_length");
   spec.heads = keys.extent("attention.head_count");
-  spec.kv_heads = Extent(keys.uint("attention.head_count_kv")
-                             .value_or(static_cast<std::uint64_t>(spec.heads)),
-                         "attention.head_count_kv", file.name());
+  spec.kv_heads =
+      Extent(keys.uint("attention.head_count_kv").value_or(static_cast<std::uint64_t>(spec.heads)),
+             "attention.head_count_kv", file.name());
   spec.head_dim = HeadSize(keys.uint("attention.key_length"), spec, file.name());
   spec.ffn = keys.extent("feed_forward_length");
   spec.context = keys.extent("context_length");
@@ -282,8 +284,8 @@ ModelSpec ReadModelSpec(std::string_view config_json, const std::string& name) {
   spec.layers = config.extent("num_hidden_layers");
   spec.hidden = config.extent("hidden_size");
   spec.heads = config.extent("num_attention_heads");
-  spec.kv_heads = config.has("num_key_value_heads") ? config.extent("num_key_value_heads")
-                                                    : spec.heads;
+  spec.kv_heads =
+      config.has("num_key_value_heads") ? config.extent("num_key_value_heads") : spec.heads;
   spec.head_dim = HeadSize(config.uint("head_dim"), spec, name);
   spec.ffn = config.extent("intermediate_size");
   spec.vocabulary = config.extent("vocab_size");
@@ -293,8 +295,8 @@ ModelSpec ReadModelSpec(std::string_view config_json, const std::string& name) {
   const Config parameters = config.object("rope_parameters");
   spec.rope_theta =
       config.number("rope_theta").value_or(parameters.number("rope_theta").value_or(10000.0));
-  spec.rope_scaling = ReadScaling(
-      config.has("rope_scaling") ? config.object("rope_scaling") : parameters, name);
+  spec.rope_scaling =
+      ReadScaling(config.has("rope_scaling") ? config.object("rope_scaling") : parameters, name);
   spec.tied_head = config.truth("tie_word_embeddings", false);
   ApplyFamily(spec);
   CheckFeatures(config, name);

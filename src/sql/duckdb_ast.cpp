@@ -148,9 +148,7 @@ Json ReadTree(std::string_view text) {
   return tree;
 }
 
-Json& QueryNode(Json& tree) {
-  return const_cast<Json&>(QueryNode(static_cast<const Json&>(tree)));
-}
+Json& QueryNode(Json& tree) { return const_cast<Json&>(QueryNode(static_cast<const Json&>(tree))); }
 
 const Json& QueryNode(const Json& tree) {
   const Json& statements = Member(tree, "statements");

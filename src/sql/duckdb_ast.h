@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-/// DuckDB's syntax trees as JSON (json_serialize_sql), of 1.5 and of 2.0. A tree stays JSON: what we do not know is kept
-/// as it is; these functions read the nodes that we know and hide the differences of the versions.
+/// DuckDB's syntax trees as JSON (json_serialize_sql), of 1.5 and of 2.0. A tree stays JSON: what
+/// we do not know is kept as it is; these functions read the nodes that we know and hide the
+/// differences of the versions.
 namespace quail::sql {
 
 using Json = nlohmann::json;
@@ -47,9 +48,9 @@ std::vector<FunctionArgument> ArgumentsOf(Json& function);
 enum class ConstantKind : std::uint8_t { kText, kNumber, kBoolean, kNull, kOther };
 struct Constant {
   ConstantKind kind = ConstantKind::kOther;
-  std::string text;     ///< kText; a number's digits
-  double number = 0;    ///< kNumber
-  bool boolean = false; ///< kBoolean
+  std::string text;      ///< kText; a number's digits
+  double number = 0;     ///< kNumber
+  bool boolean = false;  ///< kBoolean
 };
 /// The value of a literal; nullopt for other expressions.
 std::optional<Constant> ConstantOf(const Json& node);
@@ -57,11 +58,12 @@ std::optional<Constant> ConstantOf(const Json& node);
 /// The parts of a COLUMN_REF; empty for other nodes.
 std::vector<std::string> ColumnPath(const Json& node);
 
-/// Calls `visit` with every object directly below `node`, at any depth of arrays and plain members between.
+/// Calls `visit` with every object directly below `node`, at any depth of arrays and plain members
+/// between.
 void ForEachChild(Json& node, const std::function<void(Json&)>& visit);
 
-/// The expressions of a SELECT_NODE itself, in the order of evaluation: WHERE, GROUP BY, HAVING, QUALIFY, the select
-/// list, modifiers. JOIN conditions are not among them.
+/// The expressions of a SELECT_NODE itself, in the order of evaluation: WHERE, GROUP BY, HAVING,
+/// QUALIFY, the select list, modifiers. JOIN conditions are not among them.
 std::vector<Json*> ExpressionsOf(Json& select);
 
 /// The names and query nodes of the CTEs that a query node defines, in order.

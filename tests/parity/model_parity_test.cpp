@@ -85,8 +85,8 @@ TEST_P(ModelParity, RaggedLengthsAloneAndPackedTogether) {
 }
 
 TEST_P(ModelParity, Case46CachedEqualsFreshBitForBit) {
-  for (const std::size_t prefix_length : {std::size_t{1}, std::size_t{63}, std::size_t{64},
-                                          std::size_t{65}, std::size_t{150}}) {
+  for (const std::size_t prefix_length :
+       {std::size_t{1}, std::size_t{63}, std::size_t{64}, std::size_t{65}, std::size_t{150}}) {
     const Tokens prefix = MakeTokens(prefix_length, 1);
     const auto length = static_cast<std::int32_t>(prefix_length);
     BatchBuilder first;

@@ -9,8 +9,9 @@
 
 namespace quail::parity {
 
-/// A decoder's forward pass over the whole token path of one ask in double precision: plain loops over the weights as a
-/// WeightSource gives them, nothing cached, nothing shared with the code under test. The yardstick of the parity tests.
+/// A decoder's forward pass over the whole token path of one ask in double precision: plain loops
+/// over the weights as a WeightSource gives them, nothing cached, nothing shared with the code
+/// under test. The yardstick of the parity tests.
 class ReferenceModel {
  public:
   ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights);

@@ -127,7 +127,8 @@ class Loader {
     Layer layer;
     layer.input_norm = Norm(prefix + "input_layernorm.weight", spec_.hidden);
     layer.qkv = LoadQkv(prefix + "self_attn.");
-    layer.output = Linear({Find(prefix + "self_attn.o_proj.weight", spec_.hidden, spec_.q_width())});
+    layer.output =
+        Linear({Find(prefix + "self_attn.o_proj.weight", spec_.hidden, spec_.q_width())});
     layer.post_norm = Norm(prefix + "post_attention_layernorm.weight", spec_.hidden);
     layer.gate_up = Linear({Find(prefix + "mlp.gate_proj.weight", spec_.ffn, spec_.hidden),
                             Find(prefix + "mlp.up_proj.weight", spec_.ffn, spec_.hidden)});

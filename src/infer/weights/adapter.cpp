@@ -102,9 +102,8 @@ class AdaptedWeights final : public WeightSource {
     const SafetensorsEntry* b = adapter_->file().Find(stem + std::string(kSuffixB));
     if (a == nullptr || b == nullptr) return tensor;
     if (a->columns != tensor->columns() || b->rows != tensor->rows()) {
-      Refuse(adapter_->file(),
-             fmt::format("{} is for [{}, {}], the model has [{}, {}]", stem, b->rows, a->columns,
-                         tensor->rows(), tensor->columns()));
+      Refuse(adapter_->file(), fmt::format("{} is for [{}, {}], the model has [{}, {}]", stem,
+                                           b->rows, a->columns, tensor->rows(), tensor->columns()));
     }
     Factors factors = ReadFactors(hf_name, *a, *b);
     return std::make_shared<MergedTensor>(std::move(tensor), std::move(factors));
@@ -184,8 +183,8 @@ Adapter::Adapter(std::shared_ptr<const SafetensorsFile> file)
       Refuse(*file_, fmt::format("{} is not one of a pair lora_a, lora_b", name));
     }
     if ((is_a ? entry.rows : entry.columns) != info_.rank) {
-      Refuse(*file_, fmt::format("{} is [{}, {}] at rank {}", name, entry.rows, entry.columns,
-                                 info_.rank));
+      Refuse(*file_,
+             fmt::format("{} is [{}, {}] at rank {}", name, entry.rows, entry.columns, info_.rank));
     }
   }
 }

@@ -23,7 +23,8 @@ struct AdapterInfo {
   bool gguf_row_order = false;
 };
 
-/// A low-rank adapter (LoRA, Hu et al. 2021) for linear layers: W + alpha / rank * B A. Immutable, thread-safe.
+/// A low-rank adapter (LoRA, Hu et al. 2021) for linear layers: W + alpha / rank * B A. Immutable,
+/// thread-safe.
 class Adapter {
  public:
   /// Throws Error{kIo | kCorrupt | kModel}: every tensor is checked against the rank.
@@ -38,8 +39,9 @@ class Adapter {
   AdapterInfo info_;
 };
 
-/// `base` with the adapter merged in f32 as rows are read; tensors that it does not touch pass through.
-/// Throws Error{kModel} when a tensor of the adapter has no counterpart of its shape in `base`.
+/// `base` with the adapter merged in f32 as rows are read; tensors that it does not touch pass
+/// through. Throws Error{kModel} when a tensor of the adapter has no counterpart of its shape in
+/// `base`.
 std::shared_ptr<const WeightSource> ApplyAdapter(std::shared_ptr<const WeightSource> base,
                                                  std::shared_ptr<const Adapter> adapter,
                                                  const spec::ModelSpec& spec);

@@ -25,9 +25,7 @@ std::uint32_t LoadU32(const std::uint8_t* bytes) {
 
 float LoadHalf(const std::uint8_t* bytes) { return HalfToFloat(LoadU16(bytes)); }
 
-float SignedByte(std::uint8_t byte) {
-  return static_cast<float>(static_cast<std::int8_t>(byte));
-}
+float SignedByte(std::uint8_t byte) { return static_cast<float>(static_cast<std::int8_t>(byte)); }
 
 void ReadQ4_0(const std::uint8_t* block, float* out) {
   const float scale = LoadHalf(block);

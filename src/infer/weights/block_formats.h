@@ -33,8 +33,8 @@ inline std::uint16_t FloatToBf16(float value) {
 /// fp8 e4m3 (OCP, no infinities, S.1111.111 is NaN) to f32.
 float Fp8ToFloat(std::uint8_t value);
 
-/// Dequantises `values` consecutive values (a multiple of the type's block) stored as ggml lays them out
-/// (ggml-quants.c) into `out`, f32 [values].
+/// Dequantises `values` consecutive values (a multiple of the type's block) stored as ggml lays
+/// them out (ggml-quants.c) into `out`, f32 [values].
 void Dequantise(spec::GgufType type, const std::byte* data, std::int64_t values, float* out);
 
 }  // namespace quail::infer

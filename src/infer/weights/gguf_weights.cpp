@@ -54,8 +54,9 @@ class GgufWeightTensor final : public WeightTensor {
 
   void ReadRows(std::int64_t begin, std::int64_t end, float* out) const override {
     for (std::int64_t row = begin; row < end; ++row, out += tensor_.columns) {
-      Dequantise(tensor_.type, tensor_.data.data() + (head_ == 0 ? row : InterleavedRow(row, head_)) * row_bytes_, tensor_.columns,
-                 out);
+      Dequantise(tensor_.type,
+                 tensor_.data.data() + (head_ == 0 ? row : InterleavedRow(row, head_)) * row_bytes_,
+                 tensor_.columns, out);
     }
   }
 

@@ -73,7 +73,8 @@ std::optional<TensorShape> ShapeOf(const spec::ModelSpec& spec, std::string_view
   const std::size_t dot = rest.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
   for (std::int32_t layer = 0; layer < spec.layers; ++layer) {
-    if (rest.substr(0, dot) == std::to_string(layer)) return LayerTensor(spec, rest.substr(dot + 1));
+    if (rest.substr(0, dot) == std::to_string(layer))
+      return LayerTensor(spec, rest.substr(dot + 1));
   }
   return std::nullopt;
 }

@@ -30,13 +30,20 @@ struct TypeName {
 };
 
 constexpr std::array kTypes = {
-    TypeName{"F32", 4, SafetensorsType::kF32},   TypeName{"F16", 2, SafetensorsType::kF16},
-    TypeName{"BF16", 2, SafetensorsType::kBf16}, TypeName{"F8_E4M3", 1, SafetensorsType::kFp8E4m3},
-    TypeName{"F64", 8, std::nullopt},            TypeName{"F8_E5M2", 1, std::nullopt},
-    TypeName{"I64", 8, std::nullopt},            TypeName{"I32", 4, std::nullopt},
-    TypeName{"I16", 2, std::nullopt},            TypeName{"I8", 1, std::nullopt},
-    TypeName{"U64", 8, std::nullopt},            TypeName{"U32", 4, std::nullopt},
-    TypeName{"U16", 2, std::nullopt},            TypeName{"U8", 1, std::nullopt},
+    TypeName{"F32", 4, SafetensorsType::kF32},
+    TypeName{"F16", 2, SafetensorsType::kF16},
+    TypeName{"BF16", 2, SafetensorsType::kBf16},
+    TypeName{"F8_E4M3", 1, SafetensorsType::kFp8E4m3},
+    TypeName{"F64", 8, std::nullopt},
+    TypeName{"F8_E5M2", 1, std::nullopt},
+    TypeName{"I64", 8, std::nullopt},
+    TypeName{"I32", 4, std::nullopt},
+    TypeName{"I16", 2, std::nullopt},
+    TypeName{"I8", 1, std::nullopt},
+    TypeName{"U64", 8, std::nullopt},
+    TypeName{"U32", 4, std::nullopt},
+    TypeName{"U16", 2, std::nullopt},
+    TypeName{"U8", 1, std::nullopt},
     TypeName{"BOOL", 1, std::nullopt},
 };
 
@@ -70,9 +77,10 @@ ParsedEntry ParseEntry(const std::string& name, const json& value, std::uint64_t
     return fail("not an entry of dtype, shape and data_offsets");
   }
   parsed.entry.type_name = value["dtype"].get<std::string>();
-  const auto type = std::ranges::find(kTypes, std::string_view(parsed.entry.type_name),
-                                      &TypeName::name);
-  if (type == kTypes.end()) return fail(fmt::format("dtype {}", parsed.entry.type_name.substr(0, 40)));
+  const auto type =
+      std::ranges::find(kTypes, std::string_view(parsed.entry.type_name), &TypeName::name);
+  if (type == kTypes.end())
+    return fail(fmt::format("dtype {}", parsed.entry.type_name.substr(0, 40)));
   parsed.entry.type = type->type;
   std::uint64_t values = 1;
   for (const json& extent : value["shape"]) {
@@ -139,8 +147,8 @@ void SafetensorsFile::ReadAll() {
   std::memcpy(&head_bytes, bytes_.data(), sizeof(head_bytes));
   const std::uint64_t room = bytes_.size() - sizeof(head_bytes);
   if (head_bytes > room || head_bytes > kMaxHeadBytes) {
-    Corrupt("head length at byte 0", fmt::format("{} bytes in a file of {}", head_bytes,
-                                                 bytes_.size()));
+    Corrupt("head length at byte 0",
+            fmt::format("{} bytes in a file of {}", head_bytes, bytes_.size()));
   }
   const auto* text = reinterpret_cast<const char*>(bytes_.data()) + sizeof(head_bytes);
   const json head = json::parse(text, text + head_bytes, nullptr, false);

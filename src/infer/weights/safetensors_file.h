@@ -28,8 +28,9 @@ struct SafetensorsEntry {
   std::span<const std::byte> data;
 };
 
-/// A safetensors container (8-byte length, JSON head, data) over mapped memory. Lengths, shapes and offsets are checked
-/// against the file; what contradicts is one Error{kCorrupt} line with file and field. Immutable, thread-safe.
+/// A safetensors container (8-byte length, JSON head, data) over mapped memory. Lengths, shapes and
+/// offsets are checked against the file; what contradicts is one Error{kCorrupt} line with file and
+/// field. Immutable, thread-safe.
 class SafetensorsFile {
  public:
   /// Throws Error{kIo | kCorrupt}.

@@ -92,9 +92,9 @@ class SafetensorsWeights final : public WeightSource {
     if (found == index_.end()) return nullptr;
     const Located& located = found->second;
     if (!located.entry->type) {
-      throw Error(ErrorCode::kUnsupported, fmt::format("'{}': {} is of type {}",
-                                                       located.file->name(), hf_name,
-                                                       located.entry->type_name));
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("'{}': {} is of type {}", located.file->name(), hf_name,
+                              located.entry->type_name));
     }
     if (located.entry->type != SafetensorsType::kFp8E4m3) {
       return std::make_shared<PlainTensor>(located);
@@ -147,8 +147,7 @@ std::vector<std::string> ShardNames(const std::filesystem::path& index) {
   const auto fail = [&](std::string_view what) {
     throw Error(ErrorCode::kCorrupt, fmt::format("'{}': weight_map: {}", index.string(), what));
   };
-  if (!parsed.is_object() || !parsed.contains("weight_map") ||
-      !parsed["weight_map"].is_object()) {
+  if (!parsed.is_object() || !parsed.contains("weight_map") || !parsed["weight_map"].is_object()) {
     fail("not an object of tensor and file names");
   }
   std::map<std::string, bool> names;

@@ -15,12 +15,14 @@ namespace quail::infer {
 /// Weights stored as fp8 e4m3 with one fp32 scale a 128 x 128 block: value = fp8 * scale.
 struct Fp8BlockData {
   std::span<const std::byte> values;  ///< e4m3 [rows, columns], row-major
-  std::span<const std::byte> scales;  ///< fp32 or bf16 [ceil(rows / 128), ceil(columns / 128)], row-major
+  std::span<const std::byte>
+      scales;  ///< fp32 or bf16 [ceil(rows / 128), ceil(columns / 128)], row-major
   bool scales_are_bf16 = false;
 };
 
-/// One tensor of a model file, matrix [rows, columns] (a vector has one row), already in the row order that models use
-/// (rotary halves apart, as in HF checkpoints), adapters merged. Views on mapped files; thread-safe.
+/// One tensor of a model file, matrix [rows, columns] (a vector has one row), already in the row
+/// order that models use (rotary halves apart, as in HF checkpoints), adapters merged. Views on
+/// mapped files; thread-safe.
 class WeightTensor {
  public:
   virtual ~WeightTensor() = default;
@@ -29,12 +31,14 @@ class WeightTensor {
   virtual std::int64_t columns() const = 0;
   /// Dequantises rows [begin, end) into `out`, f32 [end - begin, columns].
   virtual void ReadRows(std::int64_t begin, std::int64_t end, float* out) const = 0;
-  /// The stored bytes where the tensor is bf16 [rows, columns] in model row order and unchanged by an adapter.
+  /// The stored bytes where the tensor is bf16 [rows, columns] in model row order and unchanged by
+  /// an adapter.
   virtual std::optional<std::span<const std::byte>> bf16_data() const { return std::nullopt; }
   virtual std::optional<Fp8BlockData> fp8_block_data() const { return std::nullopt; }
 };
 
-/// A model file's tensors by their HF names ("model.layers.0.self_attn.q_proj.weight"), whatever the file format.
+/// A model file's tensors by their HF names ("model.layers.0.self_attn.q_proj.weight"), whatever
+/// the file format.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;

@@ -409,7 +409,8 @@ TEST(PromptForest, NonFiniteAnswerIsAStateOfThatAskAlone) {
   ExpectRight(h, answers);
 }
 
-// A chunk takes on no more than the arena can keep beside what the chunk reads: nothing is computed to be thrown away.
+// A chunk takes on no more than the arena can keep beside what the chunk reads: nothing is computed
+// to be thrown away.
 TEST(PromptForest, ChunkTakesOnOnlyWhatTheArenaCanKeep) {
   Harness h({.kv_tokens = 700, .chunk_tokens = 900});
   for (std::uint64_t i = 0; i < 3; ++i) {

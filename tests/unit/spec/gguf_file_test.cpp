@@ -98,8 +98,9 @@ TEST(GgufFile, Case68CountsLengthsAndOffsetsAreNotTrusted) {
   // The first key's length, then its value's length.
   EXPECT_NE(ErrorOf(Patched(bytes, 24, std::uint64_t{1} << 40)).find("metadata key"),
             std::string::npos);
-  EXPECT_NE(ErrorOf(Patched(bytes, 24 + 8 + 20 + 4, ~std::uint64_t{0})).find("general.architecture"),
-            std::string::npos);
+  EXPECT_NE(
+      ErrorOf(Patched(bytes, 24 + 8 + 20 + 4, ~std::uint64_t{0})).find("general.architecture"),
+      std::string::npos);
 }
 
 TEST(GgufFile, Case68WrongTensorsAreRefused) {

@@ -63,7 +63,8 @@ TEST(ModelSpec, Llama3ScalingOldAndNewSpelling) {
       Replaced(llama, R"("rope_scaling": null)", R"("rope_scaling": )" + scaling), "config.json");
   EXPECT_EQ(old_spelling.rope_scaling.factor, 32.0);
   EXPECT_EQ(old_spelling.rope_scaling.original_context, 8192);
-  std::string config = Replaced(llama, R"("rope_scaling": null)", R"("rope_parameters": )" + scaling);
+  std::string config =
+      Replaced(llama, R"("rope_scaling": null)", R"("rope_parameters": )" + scaling);
   config = Replaced(config, R"("rope_theta": 1000000,)", "");
   const ModelSpec new_spelling = ReadModelSpec(config, "config.json");
   EXPECT_EQ(new_spelling.rope_scaling.factor, 32.0);
@@ -76,9 +77,9 @@ TEST(ModelSpec, WhatIsNotSupportedIsSaid) {
   EXPECT_EQ(CodeOf(Replaced(kQwen3, R"("rope_scaling": null)",
                             R"("rope_scaling": {"type": "yarn", "factor": 4.0})")),
             ErrorCode::kUnsupported);
-  EXPECT_EQ(CodeOf(Replaced(kQwen3, R"("use_sliding_window": false)",
-                            R"("use_sliding_window": true)")),
-            ErrorCode::kUnsupported);
+  EXPECT_EQ(
+      CodeOf(Replaced(kQwen3, R"("use_sliding_window": false)", R"("use_sliding_window": true)")),
+      ErrorCode::kUnsupported);
   EXPECT_EQ(CodeOf(Replaced(kQwen3, R"("quant_method": "fp8")", R"("quant_method": "gptq")")),
             ErrorCode::kUnsupported);
 }

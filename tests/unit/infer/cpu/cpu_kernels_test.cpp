@@ -112,10 +112,10 @@ TEST_P(CpuKernelsTest, SiluRmsNormDotAndRotateOfRaggedLengths) {
     }
     kernels_.rms_norm(x.data(), y.data(), 1e-5F, n, out.data());
     for (std::size_t i = 0; i < size; ++i) {
-      EXPECT_NEAR(out[i],
-                  static_cast<double>(x[i]) / std::sqrt(squares / n + 1e-5) *
-                      static_cast<double>(y[i]),
-                  2e-6);
+      EXPECT_NEAR(
+          out[i],
+          static_cast<double>(x[i]) / std::sqrt(squares / n + 1e-5) * static_cast<double>(y[i]),
+          2e-6);
     }
     EXPECT_NEAR(kernels_.dot(x.data(), y.data(), n), dot, 1e-5);
   }
@@ -146,8 +146,8 @@ TEST_P(CpuKernelsTest, TransposedKeysLeaveOtherColumnsAlone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, CpuKernelsTest, testing::ValuesIn(SupportedIsas().begin(),
-                                                                 SupportedIsas().end()),
+INSTANTIATE_TEST_SUITE_P(Isas, CpuKernelsTest,
+                         testing::ValuesIn(SupportedIsas().begin(), SupportedIsas().end()),
                          [](const auto& parameter) {
                            return std::string(SelectKernels(parameter.param).name);
                          });

@@ -37,8 +37,9 @@ class CpuLinear : public testing::TestWithParam<ElementType> {
 
 TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCall) {
   LinearEngine engine(GetParam());
-  for (const char* name : {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
-                           "model.layers.0.self_attn.k_proj.weight"}) {
+  for (const char* name :
+       {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
+        "model.layers.0.self_attn.k_proj.weight"}) {
     const LinearWeight weight = Pack(engine, name);
     const auto columns = static_cast<std::size_t>(weight.columns());
     const auto width = static_cast<std::size_t>(weight.rows());
@@ -72,8 +73,9 @@ TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCall) {
 
 TEST_P(CpuLinear, OneDnnDoesNotFallBackToItsReference) {
   LinearEngine engine(GetParam());
-  for (const char* name : {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
-                           "model.layers.0.self_attn.k_proj.weight"}) {
+  for (const char* name :
+       {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
+        "model.layers.0.self_attn.k_proj.weight"}) {
     const LinearWeight weight = Pack(engine, name);
     for (const bool accumulate : {false, true}) {
       const std::string implementation =

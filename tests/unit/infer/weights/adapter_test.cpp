@@ -23,9 +23,9 @@ SafetensorsWriter TinyAdapter() {
   writer.AddF32("blk.0.attn_q.lora_a", {2, 8}, a);
   writer.AddF32("blk.0.attn_q.lora_b", {8, 2}, b);
   writer.head()["__metadata__"] = {
-      {"format", "quail-lora-1"}, {"rank", "2"},     {"alpha", "6"},          {"margin_scale", "0.5"},
-      {"base_model", "tiny"},     {"words", "T,F"},  {"base_sha256", "00"},   {"layout", "plain"},
-      {"row_order", "gguf"}};
+      {"format", "quail-lora-1"}, {"rank", "2"},          {"alpha", "6"},
+      {"margin_scale", "0.5"},    {"base_model", "tiny"}, {"words", "T,F"},
+      {"base_sha256", "00"},      {"layout", "plain"},    {"row_order", "gguf"}};
   return writer;
 }
 
@@ -85,8 +85,7 @@ TEST_F(AdapterTest, InModelRowOrderRowsStay) {
   SafetensorsWriter writer = TinyAdapter();
   writer.head()["__metadata__"]["row_order"] = "hf";
   const std::vector<float> plain = Rows(*base_, "model.layers.0.self_attn.q_proj.weight");
-  const std::vector<float> values =
-      Rows(*Apply(writer), "model.layers.0.self_attn.q_proj.weight");
+  const std::vector<float> values = Rows(*Apply(writer), "model.layers.0.self_attn.q_proj.weight");
   EXPECT_EQ(values[8], plain[8] + 3.0F);
 }
 

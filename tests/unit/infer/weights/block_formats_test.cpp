@@ -64,9 +64,9 @@ TEST(BlockFormats, EveryHalfIsItsValue) {
 
 TEST(BlockFormats, Bf16RoundsToNearestEven) {
   EXPECT_EQ(FloatToBf16(1.0F), 0x3F80);
-  EXPECT_EQ(FloatToBf16(1.00390625F), 0x3F80);   // half way, to the even one below
-  EXPECT_EQ(FloatToBf16(1.01171875F), 0x3F82);   // half way, to the even one above
-  EXPECT_EQ(FloatToBf16(1.00390637F), 0x3F81);   // just above half way
+  EXPECT_EQ(FloatToBf16(1.00390625F), 0x3F80);  // half way, to the even one below
+  EXPECT_EQ(FloatToBf16(1.01171875F), 0x3F82);  // half way, to the even one above
+  EXPECT_EQ(FloatToBf16(1.00390637F), 0x3F81);  // just above half way
   EXPECT_TRUE(std::isnan(Bf16ToFloat(FloatToBf16(std::numeric_limits<float>::quiet_NaN()))));
   EXPECT_EQ(Bf16ToFloat(FloatToBf16(std::numeric_limits<float>::max())),
             std::numeric_limits<float>::infinity());

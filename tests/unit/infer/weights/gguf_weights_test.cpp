@@ -31,7 +31,8 @@ class GgufWeightsTest : public testing::Test {
   spec::ModelSpec spec_;
 };
 
-// The writer's row r begins with value 8 r. Heads of 4: file order 0 2 | 1 3 for halves (0, 1), (2, 3).
+// The writer's row r begins with value 8 r. Heads of 4: file order 0 2 | 1 3 for halves (0, 1), (2,
+// 3).
 TEST_F(GgufWeightsTest, RowsOfQAndKOfLlamaComeInModelOrder) {
   const auto weights = OpenGgufWeights(file_, spec_);
   EXPECT_EQ(FirstColumn(*weights, "model.layers.0.self_attn.q_proj.weight"),

@@ -39,7 +39,8 @@ TEST(RandomWeights, FollowTheDocumentedFormula) {
 }
 
 TEST(RandomWeights, RowsAreTheSameHoweverTheyAreRead) {
-  const auto tensor = CreateRandomWeights(SmallSpec(), 5)->Find("model.layers.1.mlp.up_proj.weight");
+  const auto tensor =
+      CreateRandomWeights(SmallSpec(), 5)->Find("model.layers.1.mlp.up_proj.weight");
   std::vector<float> all(96 * 64);
   tensor->ReadRows(0, 96, all.data());
   std::vector<float> one(64);

@@ -76,8 +76,7 @@ TEST_F(SafetensorsFolder, ShardsAreOneSource) {
 
 TEST_F(SafetensorsFolder, AnIndexMayNotLeaveItsFolder) {
   for (const char* name : {"../one.safetensors", "/etc/passwd", "..", ""}) {
-    Write("model.safetensors.index.json",
-          std::string(R"({"weight_map": {"a": ")") + name + "\"}}");
+    Write("model.safetensors.index.json", std::string(R"({"weight_map": {"a": ")") + name + "\"}}");
     EXPECT_THROW(OpenSafetensorsWeights(folder_), Error) << name;
   }
 }
