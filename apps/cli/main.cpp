@@ -130,6 +130,14 @@ int ShowFindings(const Options& options) {
   return usable ? 0 : 3;
 }
 
+int GenerateBench(const Options& options) {
+  quailb::GenerateOptions generate = options.generate;
+  generate.duckdb_library = options.config.duckdb_library;
+  generate.on_table = [](std::string_view table) { fmt::print(stderr, "writing {}\n", table); };
+  quailb::GenerateSuite(generate);
+  return 0;
+}
+
 int Run(int count, const char* const* arguments) {
   Options options;
   try {
@@ -150,6 +158,8 @@ int Run(int count, const char* const* arguments) {
         return ShowCalibration(options);
       case Command::kDoctor:
         return ShowFindings(options);
+      case Command::kBenchGenerate:
+        return GenerateBench(options);
     }
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());

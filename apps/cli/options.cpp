@@ -169,6 +169,21 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
   }
 }
 
+/// quail bench generate: tables, prompts and answers of a suite.
+CLI::App* AddBenchOptions(CLI::App& app, quailb::GenerateOptions& options) {
+  auto* bench = app.add_subcommand("bench", "benchmark suites");
+  bench->require_subcommand(1);
+  auto* generate = bench->add_subcommand("generate", "write a suite's tables and planted answers");
+  generate->add_option("--suite", options.suite, "quailb");
+  generate->add_option("--sf", options.scale, "scale factor: 0.01, 0.1 (default), 0.5 or 1.0");
+  generate->add_option("--seed", options.seed, "of the generator (default: 1)");
+  generate->add_option("--mode", options.mode, "ids (default): token ids instead of texts");
+  generate->add_option("-o,--output", options.output, "a directory that is not there yet")
+      ->type_name("DIR")
+      ->required();
+  return generate;
+}
+
 }  // namespace
 
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {
@@ -183,6 +198,7 @@ std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options
   auto* calibrate = app.add_subcommand("calibrate", "measure this computer for the cost model");
   auto* doctor = app.add_subcommand("doctor", "what this computer can do, and what is missing");
   for (auto* subcommand : {models, download, calibrate, doctor}) subcommand->fallthrough();
+  auto* generate = AddBenchOptions(app, options.generate);
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
@@ -195,6 +211,7 @@ std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options
   if (*download) options.command = Command::kDownload;
   if (*calibrate) options.command = Command::kCalibrate;
   if (*doctor) options.command = Command::kDoctor;
+  if (*generate) options.command = Command::kBenchGenerate;
   Understand(raw, app.count("-c") > 0, app.count("-f") > 0, options);
   return std::nullopt;
 }

@@ -7,12 +7,13 @@
 
 #include "quail/config.h"
 #include "quail/session.h"
+#include "quailb/generate.h"
 
 namespace quail::cli {
 
 enum class Format { kTable, kCsv, kJson, kJsonLines, kMarkdown, kParquet, kArrow };
 enum class ProgressMode { kAuto, kAlways, kNever };
-enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor };
+enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor, kBenchGenerate };
 
 /// The command line, read.
 struct Options {
@@ -28,6 +29,7 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   std::string download;
+  quailb::GenerateOptions generate;
 };
 
 /// What ends the program at once: help, version, a wrong option.

@@ -1,0 +1,5 @@
+SELECT r.id
+FROM reviews r
+WHERE AI_FILTER(PROMPT('Does the review praise something about the film? {0}', r.review))
+  AND AI_FILTER(PROMPT('Does the review talk about how the film ends? {0}', r.review))
+  AND AI_FILTER(PROMPT('Does the review name an actor of the film? {0}', r.review));
