@@ -32,7 +32,7 @@ constexpr std::int32_t kChunk = 2048;
 constexpr std::int32_t kDocument = 300;
 constexpr std::int32_t kAnchor = 4000;
 constexpr std::int32_t kPartner = 15;
-constexpr int kRounds = 4;
+constexpr int kRounds = 3;
 
 double ProcessorSeconds() {
   rusage usage{};
@@ -112,10 +112,10 @@ Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
         memory->queries.Reserve(cpu::kMaxProductRows * columns * sizeof(float));
         memory->rows.Reserve(cpu::kMaxProductRows * static_cast<std::size_t>(layer.rows()) *
                              sizeof(float));
-        engine.Multiply(layer.panels()[0], layer.columns(),
-                        {cpu::kMaxProductRows, memory->queries.data(), memory->rows.floats(),
-                         false},
-                        memory->product);
+        engine.Multiply(
+            layer.panels()[0], layer.columns(),
+            {cpu::kMaxProductRows, memory->queries.data(), memory->rows.floats(), false},
+            memory->product);
       }
     });
   });
@@ -172,11 +172,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: prefill_benchmark MODEL.gguf [THREADS [f32|bf16]]\n");
     return 2;
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   cpu::CpuOptions options;
   if (argc > 2) options.threads = static_cast<std::size_t>(std::atoi(argv[2]));
   if (argc > 3) {
-    options.type = std::strcmp(argv[3], "bf16") == 0 ? cpu::ElementType::kBf16
-                                                     : cpu::ElementType::kF32;
+    options.type =
+        std::strcmp(argv[3], "bf16") == 0 ? cpu::ElementType::kBf16 : cpu::ElementType::kF32;
   }
   try {
     Measure(argv[1], options.threads, options);

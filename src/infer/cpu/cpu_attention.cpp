@@ -62,15 +62,15 @@ class Planner {
     plan_.tiles.push_back(tile);
   }
 
-  /// Whether the run goes into the open tile: it must share blocks, and not cost the tile most of those it has.
+  /// Whether the run goes into the open tile: it must share blocks, and not cost the tile most of
+  /// those it has.
   bool Join(std::int32_t run) {
     if (plan_.tiles.empty()) return false;
     AttentionTile& tile = plan_.tiles.back();
     if (tile.queries >= max_queries_) return false;
     const std::int32_t first_run = plan_.parts[static_cast<std::size_t>(tile.first_part)].run;
-    const auto common = static_cast<std::int32_t>(
-        std::min<std::int64_t>(CommonKeys(SpansOf(first_run), SpansOf(run)) / kKeyBlock,
-                               tile.shared_blocks));
+    const auto common = static_cast<std::int32_t>(std::min<std::int64_t>(
+        CommonKeys(SpansOf(first_run), SpansOf(run)) / kKeyBlock, tile.shared_blocks));
     if (common == 0 || 2 * common < tile.shared_blocks) return false;
     tile.shared_blocks = common;
     return true;
@@ -82,7 +82,8 @@ class Planner {
   AttentionPlan plan_;
 };
 
-/// The work on one tile and kv head. M query vectors: query q, head g of the group is vector q * G + g.
+/// The work on one tile and kv head. M query vectors: query q, head g of the group is vector q * G
+/// + g.
 class TileWork {
  public:
   TileWork(const CpuKernels& kernels, const AttentionInputs& inputs, const AttentionPlan& plan,
@@ -90,8 +91,9 @@ class TileWork {
       : kernels_(kernels),
         in_(inputs),
         tile_(plan.tiles[tile]),
-        parts_(std::span(plan.parts).subspan(static_cast<std::size_t>(tile_.first_part),
-                                             static_cast<std::size_t>(tile_.parts))),
+        parts_(std::span(plan.parts)
+                   .subspan(static_cast<std::size_t>(tile_.first_part),
+                            static_cast<std::size_t>(tile_.parts))),
         group_(inputs.heads / inputs.kv_heads),
         width_((inputs.head_dim + kKeyBlock - 1) / kKeyBlock * kKeyBlock),
         scratch_(scratch) {}
@@ -160,7 +162,8 @@ class TileWork {
   void Fetch(const AttentionPart& part, std::int32_t block, std::int32_t count) {
     const std::int64_t begin = std::int64_t{block} * kKeyBlock;
     if (count < kKeyBlock) {
-      // Scores of the columns past the last key are computed and thrown away; old bits there may be slow or NaN.
+      // Scores of the columns past the last key are computed and thrown away; old bits there may be
+      // slow or NaN.
       std::memset(scratch_.keys.data(), 0,
                   static_cast<std::size_t>(in_.head_dim * kKeyBlock) * sizeof(float));
     }
@@ -170,8 +173,8 @@ class TileWork {
       base += span.length;
     }
     const infer::Run& run = RunOf(part);
-    FetchFrom({run.first_row, run.rows, KeySpan::Place::kChunk}, begin - base,
-              begin - base + count, base - begin);
+    FetchFrom({run.first_row, run.rows, KeySpan::Place::kChunk}, begin - base, begin - base + count,
+              base - begin);
   }
 
   /// Keys [begin, end) of the span, as far as it has them; key i goes to column i + shift.
@@ -198,7 +201,8 @@ class TileWork {
     return scratch_.plain.floats();
   }
 
-  /// Vectors [first, first + vectors) against the fetched block; `visible(vector)` of its keys count for a vector.
+  /// Vectors [first, first + vectors) against the fetched block; `visible(vector)` of its keys
+  /// count for a vector.
   template <typename Visible>
   void AttendBlock(std::int32_t first, std::int32_t vectors, std::int32_t keys, Visible visible) {
     const std::int32_t dim = in_.head_dim;
@@ -283,10 +287,9 @@ AttentionPlan PlanAttention(std::span<const Run> runs, std::span<const KeySpan> 
   return planner.Take();
 }
 
-void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs,
-                const AttentionPlan& plan, std::size_t tile, std::int32_t kv_head,
-                WorkerScratch& scratch) {
-  TileWork(kernels, inputs, plan, tile, scratch).Run(kv_head);
+void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs, const AttentionPlan& plan,
+                const AttentionTask& task, WorkerScratch& scratch) {
+  TileWork(kernels, inputs, plan, task.tile, scratch).Run(task.kv_head);
 }
 
 }  // namespace quail::infer::cpu

@@ -34,18 +34,24 @@ struct AttentionPlan {
   std::vector<AttentionTile> tiles;
 };
 
-/// Cuts the active rows (ascending) into tiles of at most `max_queries`, joining neighbouring runs that begin with the
-/// same key spans so that a shared anchor is read once for all of them.
+/// Cuts the active rows (ascending) into tiles of at most `max_queries`, joining neighbouring runs
+/// that begin with the same key spans so that a shared anchor is read once for all of them.
 AttentionPlan PlanAttention(std::span<const Run> runs, std::span<const KeySpan> spans,
                             std::span<const std::int32_t> active_rows, std::int32_t max_queries);
+
+/// One tile for the query heads of one kv head.
+struct AttentionTask {
+  std::size_t tile = 0;
+  std::int32_t kv_head = 0;
+};
 
 /// One layer of a chunk. E is `type`.
 struct AttentionInputs {
   std::span<const Run> runs;
   std::span<const KeySpan> spans;
   std::span<const std::int32_t> active_rows;
-  const float* queries = nullptr;          ///< f32 [active rows, H * D], rotated
-  const std::byte* chunk_keys = nullptr;   ///< E [K, chunk_rows, D]
+  const float* queries = nullptr;         ///< f32 [active rows, H * D], rotated
+  const std::byte* chunk_keys = nullptr;  ///< E [K, chunk_rows, D]
   const std::byte* chunk_values = nullptr;
   std::int64_t chunk_rows = 0;
   const KvMemory* arena = nullptr;
@@ -57,11 +63,10 @@ struct AttentionInputs {
   std::byte* output = nullptr;  ///< E [active rows, H * D]
 };
 
-/// softmax(Q K^T / sqrt(D)) V of one tile for the query heads of one kv head: running softmax over blocks of 64 keys
-/// (Dao et al. 2022) with f32 sums. Blocks are cut by key position in the path, wherever the keys lie, so that a row's
-/// result is the same bits for any packing.
-void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs,
-                const AttentionPlan& plan, std::size_t tile, std::int32_t kv_head,
-                WorkerScratch& scratch);
+/// softmax(Q K^T / sqrt(D)) V of one task: running softmax over blocks of 64 keys
+/// (Dao et al. 2022) with f32 sums. Blocks are cut by key position in the path, wherever the keys
+/// lie, so that a row's result is the same bits for any packing.
+void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs, const AttentionPlan& plan,
+                const AttentionTask& task, WorkerScratch& scratch);
 
 }  // namespace quail::infer::cpu

@@ -7,13 +7,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "infer/cpu/cpu_attention.h"
+#include "infer/cpu/cpu_log_probs.h"
 #include "infer/cpu/cpu_memory.h"
 #include "infer/cpu/kv_memory.h"
 #include "quail/error.h"
@@ -21,11 +21,11 @@
 namespace quail::infer::cpu {
 namespace {
 
-// Query vectors of an attention tile: their scores against a key block, 48 KiB, stay in the second-level cache.
+// Query vectors of an attention tile: their scores against a key block, 48 KiB, stay in the
+// second-level cache.
 constexpr std::int32_t kTileVectors = 192;
 constexpr std::int32_t kPreferredChunkTokens = 2048;
 constexpr std::int32_t kMaxChunkTokens = 1 << 16;
-constexpr std::int64_t kLogProbRows = 64;
 
 /// A weight in one of its forms; the others are empty.
 struct StoredWeight {
@@ -40,10 +40,10 @@ struct CpuChunk final : Chunk {
 
   PrefillBatch batch;
   ReusePool<ChunkMemory>::Loan memory;
-  std::int64_t row_room = 0;               ///< R, rows that the buffers hold
-  std::vector<std::int32_t> active_rows;   ///< rows of the hidden state, as rows of the batch
+  std::int64_t row_room = 0;              ///< R, rows that the buffers hold
+  std::vector<std::int32_t> active_rows;  ///< rows of the hidden state, as rows of the batch
   AttentionPlan plan;
-  const float* norm = nullptr;             ///< weight of the norm that `normed` went through
+  const float* norm = nullptr;  ///< weight of the norm that `normed` went through
   std::vector<float> answer_logits;
   std::vector<float> log_probs;
   bool finished = false;
@@ -72,8 +72,8 @@ class CpuBackend final : public Backend {
     info_.device = ProcessorName();
     info_.threads = static_cast<std::int32_t>(pool_.size());
     info_.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-    info_.compute_type = engine_.type() == ElementType::kBf16 ? spec::WeightType::kBf16
-                                                              : spec::WeightType::kF32;
+    info_.compute_type =
+        engine_.type() == ElementType::kBf16 ? spec::WeightType::kBf16 : spec::WeightType::kF32;
     info_.preferred_chunk_tokens = kPreferredChunkTokens;
     info_.max_chunk_tokens = kMaxChunkTokens;
   }
@@ -194,7 +194,8 @@ WeightId CpuBackend::LoadEmbedding(const WeightTensor& table) {
   pool_.ForEach(static_cast<std::size_t>(blocks), [&](std::size_t i) {
     const std::int64_t begin = static_cast<std::int64_t>(i) * kRows;
     const std::int64_t end = std::min(begin + kRows, table.rows());
-    std::byte* out = stored.table.data() + static_cast<std::size_t>(begin * columns) * element_bytes();
+    std::byte* out =
+        stored.table.data() + static_cast<std::size_t>(begin * columns) * element_bytes();
     if (engine_.type() == ElementType::kF32) {
       table.ReadRows(begin, end, reinterpret_cast<float*>(out));
       return;
@@ -309,8 +310,8 @@ void CpuBackend::LoadElements(const std::byte* values, std::int64_t count, float
   }
 }
 
-/// Blocks of equal size, a multiple of 16 rows, as many as make all threads end together; only the last is ragged, and
-/// its product may run over into the room behind the rows.
+/// Blocks of equal size, a multiple of 16 rows, as many as make all threads end together; only the
+/// last is ragged, and its product may run over into the room behind the rows.
 void CpuBackend::ForEachBlock(std::int64_t rows,
                               const std::function<void(const RowBlock&, WorkerScratch&)>& body) {
   if (rows == 0) return;
@@ -339,9 +340,9 @@ void CpuBackend::Normalise(CpuChunk& chunk, const RowBlock& block, WorkerScratch
   for (std::int64_t row = block.first; row < block.first + block.rows; ++row) {
     kernels_.rms_norm(chunk.memory->hidden.floats() + row * width, chunk.norm, epsilon,
                       spec_.hidden, scratch.row.floats());
-    StoreElements(scratch.row.floats(), width,
-                  chunk.memory->normed.data() +
-                      static_cast<std::size_t>(row * width) * element_bytes());
+    StoreElements(
+        scratch.row.floats(), width,
+        chunk.memory->normed.data() + static_cast<std::size_t>(row * width) * element_bytes());
   }
 }
 
@@ -354,9 +355,9 @@ void CpuBackend::Embed(Chunk& base, WeightId table, WeightId first_norm) {
     for (std::int64_t row = block.first; row < block.first + block.rows; ++row) {
       const std::int64_t token = chunk.batch.tokens[static_cast<std::size_t>(row)];
       QUAIL_CHECK(token >= 0 && token < embedding.rows);
-      LoadElements(embedding.table.data() +
-                       static_cast<std::size_t>(token * width) * element_bytes(),
-                   width, chunk.memory->hidden.floats() + row * width);
+      LoadElements(
+          embedding.table.data() + static_cast<std::size_t>(token * width) * element_bytes(), width,
+          chunk.memory->hidden.floats() + row * width);
     }
     Normalise(chunk, block, scratch);
   });
@@ -496,8 +497,8 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
   const auto kv_heads = static_cast<std::size_t>(spec_.kv_heads);
   pool_.ForEach(chunk.plan.tiles.size() * kv_heads, [&](std::size_t i) {
     const auto scratch = scratch_.Take();
-    AttendTile(kernels_, inputs, chunk.plan, i / kv_heads,
-               static_cast<std::int32_t>(i % kv_heads), *scratch);
+    AttendTile(kernels_, inputs, chunk.plan,
+               {i / kv_heads, static_cast<std::int32_t>(i % kv_heads)}, *scratch);
   });
 }
 
@@ -574,63 +575,14 @@ void CpuBackend::AnswerLogits(Chunk& base, WeightId head) {
 
 void CpuBackend::LogProbs(Chunk& base, WeightId head, std::int32_t vocabulary) {
   CpuChunk& chunk = Cast(base);
-  const LinearWeight& linear = weight(head).linear;
-  const std::vector<ScoredToken>& scored = chunk.batch.scored_tokens;
-  const std::size_t panels = linear.panels().size();
-  /// Of one scored row and panel.
-  struct Part {
-    float max = -std::numeric_limits<float>::infinity();
-    float sum = 0;
-    float token_logit = 0;
-  };
-  std::vector<Part> parts(scored.size() * panels);
-  const auto row_blocks = static_cast<std::size_t>(
-      (static_cast<std::int64_t>(scored.size()) + kLogProbRows - 1) / kLogProbRows);
-  pool_.ForEach(row_blocks * panels, [&](std::size_t task) {
-    const auto scratch = scratch_.Take();
-    const LinearWeight::Panel& panel = linear.panels()[task % panels];
-    const std::int64_t first = static_cast<std::int64_t>(task / panels) * kLogProbRows;
-    const std::int64_t rows =
-        std::min(kLogProbRows, static_cast<std::int64_t>(scored.size()) - first);
-    const std::size_t row_bytes = static_cast<std::size_t>(hidden()) * element_bytes();
-    scratch->queries.Reserve(static_cast<std::size_t>(kMaxProductRows) * row_bytes);
-    scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * panel.rows) * sizeof(float));
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const std::int32_t row = scored[static_cast<std::size_t>(first + i)].row;
-      std::memcpy(scratch->queries.data() + static_cast<std::size_t>(i) * row_bytes,
-                  chunk.memory->normed.data() +
-                      static_cast<std::size_t>(chunk.ActiveIndex(row)) * row_bytes,
-                  row_bytes);
-    }
-    engine_.Multiply(panel, linear.columns(),
-                     {ProductRows(rows), scratch->queries.data(), scratch->rows.floats(), false},
-                     scratch->product);
-    const std::int64_t columns =
-        std::clamp<std::int64_t>(vocabulary - panel.first_row, 0, panel.rows);
-    for (std::int64_t i = 0; i < rows && columns > 0; ++i) {
-      const float* logits = scratch->rows.floats() + i * panel.rows;
-      Part& part = parts[static_cast<std::size_t>(first + i) * panels + task % panels];
-      part.max = *std::max_element(logits, logits + columns);
-      part.sum = kernels_.sum_exp(logits, static_cast<std::int32_t>(columns), part.max);
-      const std::int64_t token =
-          scored[static_cast<std::size_t>(first + i)].token - panel.first_row;
-      if (token >= 0 && token < columns) part.token_logit = logits[token];
-    }
-  });
-  chunk.log_probs.clear();
-  for (std::size_t i = 0; i < scored.size(); ++i) {
-    QUAIL_CHECK(scored[i].token >= 0 && scored[i].token < vocabulary);
-    const std::span<const Part> row = std::span(parts).subspan(i * panels, panels);
-    float max = row.front().max;
-    for (const Part& part : row) max = std::max(max, part.max);
-    double sum = 0;
-    double logit = 0;
-    for (const Part& part : row) {
-      sum += static_cast<double>(part.sum) * std::exp(static_cast<double>(part.max - max));
-      logit += static_cast<double>(part.token_logit);
-    }
-    chunk.log_probs.push_back(static_cast<float>(logit - static_cast<double>(max) - std::log(sum)));
+  const std::size_t row_bytes = static_cast<std::size_t>(hidden()) * element_bytes();
+  std::vector<ScoredState> states;
+  for (const ScoredToken& scored : chunk.batch.scored_tokens) {
+    const auto row = static_cast<std::size_t>(chunk.ActiveIndex(scored.row));
+    states.push_back({chunk.memory->normed.data() + row * row_bytes, scored.token});
   }
+  chunk.log_probs = ComputeLogProbs({pool_, scratch_, kernels_, engine_}, weight(head).linear,
+                                    vocabulary, states);
 }
 
 ChunkResult CpuBackend::Wait(Chunk& base) {

@@ -11,14 +11,14 @@
 namespace quail::infer::cpu {
 
 struct CpuOptions {
-  std::size_t threads = 0;            ///< 0: one per core that this process may use
-  std::optional<ElementType> type;    ///< default: bf16 where Bf16IsFast(), else f32
-  std::optional<Isa> isa;             ///< of our own loops; default: the best here. oneDNN chooses for itself.
+  std::size_t threads = 0;          ///< 0: one per core that this process may use
+  std::optional<ElementType> type;  ///< default: bf16 where Bf16IsFast(), else f32
+  std::optional<Isa> isa;  ///< of our own loops; default: the best here. oneDNN chooses for itself.
 };
 
-/// The backend for processors: oneDNN products, own loops for the rest. Verbs are done when they return. A row's
-/// results are the same bits for any packing and any number of threads.
-/// Throws Error{kDevice} for options that this processor cannot run.
+/// The backend for processors: oneDNN products, own loops for the rest. Verbs are done when they
+/// return. A row's results are the same bits for any packing and any number of threads. Throws
+/// Error{kDevice} for options that this processor cannot run.
 std::unique_ptr<Backend> CreateCpuBackend(const CpuOptions& options = {});
 
 }  // namespace quail::infer::cpu

@@ -19,7 +19,8 @@ struct SoftmaxState {
   float sum = 0;
 };
 
-/// All pointers are f32 and distinct unless said otherwise; results of a row depend on that row alone.
+/// All pointers are f32 and distinct unless said otherwise; results of a row depend on that row
+/// alone.
 struct CpuKernels {
   Isa isa;
   std::string_view name;
@@ -37,9 +38,9 @@ struct CpuKernels {
   /// C [m, 64] = (accumulate ? C : 0) + A [m, k] B [k, 64], row strides lda, ldb, ldc.
   void (*product64)(std::int32_t m, std::int32_t k, const float* a, std::int64_t lda,
                     const float* b, std::int64_t ldb, float* c, std::int64_t ldc, bool accumulate);
-  /// One row's next key block: turns scores [64] into exp(score - max), zero from `visible` on; brings `state` and the
-  /// row's unnormalised output [width] to the maximum so far. REQUIRES: 0 < visible <= 64; state.sum = 0 before the
-  /// first block.
+  /// One row's next key block: turns scores [64] into exp(score - max), zero from `visible` on;
+  /// brings `state` and the row's unnormalised output [width] to the maximum so far. REQUIRES: 0 <
+  /// visible <= 64; state.sum = 0 before the first block.
   void (*softmax_block)(float* scores, std::int32_t visible, SoftmaxState* state, float* output,
                         std::int32_t width);
   /// keys [count, width] to columns [0, count) of out [width, 64].
@@ -57,8 +58,8 @@ std::span<const Isa> SupportedIsas();
 /// The best supported, or `wanted`. Throws Error{kDevice} when the processor lacks it.
 const CpuKernels& SelectKernels(std::optional<Isa> wanted = std::nullopt);
 
-/// Whether bf16 products are faster than f32 ones here: AMX, or avx512_bf16 on AMD. Intel's vdpbf16ps without AMX runs
-/// at half the rate of f32 FMA.
+/// Whether bf16 products are faster than f32 ones here: AMX, or avx512_bf16 on AMD. Intel's
+/// vdpbf16ps without AMX runs at half the rate of f32 FMA.
 bool Bf16IsFast();
 /// Product name as the processor gives it.
 std::string_view ProcessorName();

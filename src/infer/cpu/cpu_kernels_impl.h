@@ -7,9 +7,10 @@
 
 #include "infer/cpu/cpu_kernels.h"
 
-/// Bodies of CpuKernels in GCC vector arithmetic. Included by one source file for each instruction set, which defines
-/// QUAIL_CPU_LANES (f32 values a vector) and is compiled with its flags. The anonymous namespace and the absence of
-/// standard containers keep code of one set from being linked into another.
+/// Bodies of CpuKernels in GCC vector arithmetic. Included by one source file for each instruction
+/// set, which defines QUAIL_CPU_LANES (f32 values a vector) and is compiled with its flags. The
+/// anonymous namespace and the absence of standard containers keep code of one set from being
+/// linked into another.
 namespace quail::infer::cpu {
 namespace {
 
@@ -56,8 +57,8 @@ inline float MaxLanes(Vec v) {
   return lanes[0];
 }
 
-/// exp(x) within 2 ulp for x in [-87, 88]; x below is taken as -87; NaN stays NaN. 2^n times the Taylor polynomial of
-/// degree 6 on [-ln 2 / 2, ln 2 / 2] (Cephes' splitting of ln 2).
+/// exp(x) within 2 ulp for x in [-87, 88]; x below is taken as -87; NaN stays NaN. 2^n times the
+/// Taylor polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2] (Cephes' splitting of ln 2).
 inline Vec Exp(Vec x) {
   x = x < -87.0F ? Splat(-87.0F) : x;
   x = x > 88.0F ? Splat(88.0F) : x;
@@ -190,12 +191,11 @@ void Product64(std::int32_t m, std::int32_t k, const float* a, std::int64_t lda,
   for (std::int32_t column = 0; column < kKeyBlock; column += kTileVectors * kLanes) {
     std::int32_t row = 0;
     for (; row + kTileRows <= m; row += kTileRows) {
-      ProductTile<kTileRows>(
-          k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc}, accumulate);
+      ProductTile<kTileRows>(k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc},
+                             accumulate);
     }
     ProductRemainder<kTileRows - 1>(
-        m - row, k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc},
-        accumulate);
+        m - row, k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc}, accumulate);
   }
 }
 
@@ -245,8 +245,8 @@ float SumExp(const float* x, std::int32_t n, float max) {
 }
 
 constexpr CpuKernels MakeKernels(Isa isa, std::string_view name) {
-  return {isa,  name,    RmsNorm, SiluProduct, Rotate,       Add,           ToBf16,
-          FromBf16, Dot, Product64, SoftmaxBlock, TransposeKeys, SumExp};
+  return {isa,      name, RmsNorm,   SiluProduct,  Rotate,        Add,   ToBf16,
+          FromBf16, Dot,  Product64, SoftmaxBlock, TransposeKeys, SumExp};
 }
 
 }  // namespace

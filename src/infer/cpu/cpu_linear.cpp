@@ -68,9 +68,9 @@ const LinearEngine::Compiled& LinearEngine::Find(const Key& key, const memory::d
   std::unique_ptr<Compiled>& compiled = compiled_[key];
   if (compiled == nullptr) {
     const auto description = Describe(key, weight);
-    compiled = std::make_unique<Compiled>(
-        Compiled{description.src_desc(), description.dst_desc(), description.scratchpad_desc(),
-                 dnnl::matmul(description)});
+    compiled = std::make_unique<Compiled>(Compiled{description.src_desc(), description.dst_desc(),
+                                                   description.scratchpad_desc(),
+                                                   dnnl::matmul(description)});
   }
   return *compiled;
 }
@@ -84,20 +84,18 @@ void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t colum
   dnnl::stream stream(engine_);
   // oneDNN takes sources as void*, but does not write to them.
   void* x = const_cast<std::byte*>(product.x);
-  compiled.primitive.execute(stream,
-                             {{DNNL_ARG_SRC, memory(compiled.x, engine_, x)},
-                              {DNNL_ARG_WEIGHTS, panel.packed},
-                              {DNNL_ARG_DST, memory(compiled.y, engine_, product.y)},
-                              {DNNL_ARG_SCRATCHPAD,
-                               memory(compiled.scratch, engine_, scratch.data())}});
+  compiled.primitive.execute(
+      stream, {{DNNL_ARG_SRC, memory(compiled.x, engine_, x)},
+               {DNNL_ARG_WEIGHTS, panel.packed},
+               {DNNL_ARG_DST, memory(compiled.y, engine_, product.y)},
+               {DNNL_ARG_SCRATCHPAD, memory(compiled.scratch, engine_, scratch.data())}});
   stream.wait();
 }
 
 std::string LinearEngine::ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
                                            std::int64_t rows, bool accumulate) const {
   const OneThreadScope one_thread;
-  return Describe({rows, panel.rows, columns, accumulate}, panel.packed.get_desc())
-      .impl_info_str();
+  return Describe({rows, panel.rows, columns, accumulate}, panel.packed.get_desc()).impl_info_str();
 }
 
 LinearWeight::Panel LinearEngine::PackPanel(const WeightTensor& part, std::int64_t begin,
@@ -130,9 +128,8 @@ LinearWeight LinearEngine::Pack(std::span<const std::shared_ptr<const WeightTens
       try {
         weight.panels_.push_back(PackPanel(*part, begin, end));
       } catch (const std::bad_alloc&) {
-        throw Error(ErrorCode::kOutOfMemory,
-                    fmt::format("no memory for {} [{}, {}]", part->name(), part->rows(),
-                                part->columns()));
+        throw Error(ErrorCode::kOutOfMemory, fmt::format("no memory for {} [{}, {}]", part->name(),
+                                                         part->rows(), part->columns()));
       } catch (const dnnl::error& error) {
         const bool memory_failed = error.status == dnnl_out_of_memory;
         throw Error(memory_failed ? ErrorCode::kOutOfMemory : ErrorCode::kDevice,

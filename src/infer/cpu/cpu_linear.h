@@ -19,8 +19,8 @@ namespace quail::infer::cpu {
 enum class ElementType : std::uint8_t { kF32, kBf16 };
 inline std::size_t SizeOf(ElementType type) { return type == ElementType::kF32 ? 4 : 2; }
 
-/// Keeps oneDNN's OpenMP to the calling thread as long as it lives: the backend's own pool is what runs in parallel,
-/// and no team of spinning threads is left behind.
+/// Keeps oneDNN's OpenMP to the calling thread as long as it lives: the backend's own pool is what
+/// runs in parallel, and no team of spinning threads is left behind.
 class OneThreadScope {
  public:
   OneThreadScope();
@@ -38,7 +38,8 @@ std::int64_t ProductRows(std::int64_t rows);
 
 class LinearEngine;
 
-/// A matrix [rows, columns] in panels of rows, each packed as oneDNN wants it. A panel's product is dense.
+/// A matrix [rows, columns] in panels of rows, each packed as oneDNN wants it. A panel's product is
+/// dense.
 class LinearWeight {
  public:
   struct Panel {
@@ -58,8 +59,9 @@ class LinearWeight {
   std::vector<Panel> panels_;
 };
 
-/// Y = X W^T on oneDNN, one thread a call. A row's result does not depend on how many rows the call has, nor on its
-/// place among them (checked by a test), so packing never changes an answer. Thread-safe.
+/// Y = X W^T on oneDNN, one thread a call. A row's result does not depend on how many rows the call
+/// has, nor on its place among them (checked by a test), so packing never changes an answer.
+/// Thread-safe.
 class LinearEngine {
  public:
   explicit LinearEngine(ElementType type);
@@ -76,7 +78,8 @@ class LinearEngine {
   };
   void Multiply(const LinearWeight::Panel& panel, std::int64_t columns, const Product& product,
                 std::vector<std::byte>& scratch);
-  /// Which of oneDNN's implementations runs a product of that shape ("brg:avx512_core", "ref:any" ..).
+  /// Which of oneDNN's implementations runs a product of that shape ("brg:avx512_core", "ref:any"
+  /// ..).
   std::string ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
                                std::int64_t rows, bool accumulate) const;
 

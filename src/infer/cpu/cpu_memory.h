@@ -9,7 +9,8 @@
 
 namespace quail::infer::cpu {
 
-/// Cache-line-aligned memory that only grows; what it held before growing is lost. Zero-filled when it grows.
+/// Cache-line-aligned memory that only grows; what it held before growing is lost. Zero-filled when
+/// it grows.
 class Buffer {
  public:
   /// Throws std::bad_alloc.
@@ -76,7 +77,8 @@ struct WorkerScratch {
   std::vector<std::byte> product;
 };
 
-/// Activations of a chunk; E is the element type of products, R rows with room for the last product block.
+/// Activations of a chunk; E is the element type of products, R rows with room for the last product
+/// block.
 struct ChunkMemory {
   Buffer hidden;     ///< f32 [R, C]
   Buffer normed;     ///< E [R, C]

@@ -21,9 +21,9 @@ KvMemory::KvMemory(const KvShape& shape, std::int64_t slots, std::size_t element
                         : ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
-    throw Error(ErrorCode::kOutOfMemory,
-                fmt::format("no memory for the KV of {} tokens at {} bytes a token", slots,
-                            per_slot));
+    throw Error(
+        ErrorCode::kOutOfMemory,
+        fmt::format("no memory for the KV of {} tokens at {} bytes a token", slots, per_slot));
   }
   data_ = static_cast<std::byte*>(data);
   size_ = static_cast<std::size_t>(size);

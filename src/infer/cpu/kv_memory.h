@@ -7,8 +7,8 @@
 
 namespace quail::infer::cpu {
 
-/// K and V of a number of slots: [layer, kv head, K or V, slot, head size], all offsets 64-bit. Pages are taken from
-/// the system as they are written.
+/// K and V of a number of slots: [layer, kv head, K or V, slot, head size], all offsets 64-bit.
+/// Pages are taken from the system as they are written.
 class KvMemory {
  public:
   KvMemory() = default;
