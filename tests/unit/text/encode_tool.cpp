@@ -18,7 +18,7 @@ using quail::text::TokenId;
 
 template <typename T>
 void Write(const T* values, std::size_t count) {
-  std::fwrite(values, sizeof(T), count, stdout);
+  if (count > 0) std::fwrite(values, sizeof(T), count, stdout);  // an empty vector has no data
 }
 
 void EncodeAll(const BpeTokenizer& tokenizer) {
