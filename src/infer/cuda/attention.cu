@@ -58,11 +58,6 @@ __device__ inline void MultiplyAdd(float (&c)[4], const unsigned (&a)[4], unsign
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-__device__ inline unsigned PackPair(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const unsigned*>(&pair);
-}
-
 /// Rows of D elements in 16-byte pieces, the piece index exclusive-ored with the row: ldmatrix
 /// reads 8 rows of one column without bank conflicts.
 template <int D>
@@ -349,22 +344,16 @@ class TileAttention {
       state.sum += __shfl_xor_sync(0xffffffff, state.sum, 1);
       state.sum += __shfl_xor_sync(0xffffffff, state.sum, 2);
       const float inverse = state.sum == 0 ? 0.0f : 1.0f / state.sum;
-      float amax = 0;
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
-#pragma unroll
-        for (int i = 2 * half; i < 2 * half + 2; ++i) {
-          output_[n][i] *= inverse;
-          amax = fmaxf(amax, fabsf(output_[n][i]));
-        }
+        output_[n][2 * half] *= inverse;
+        output_[n][2 * half + 1] *= inverse;
       }
-      amax = fmaxf(amax, __shfl_xor_sync(0xffffffff, amax, 1));
-      amax = fmaxf(amax, __shfl_xor_sync(0xffffffff, amax, 2));
-      Store(half, amax);
+      Store(half);
     }
   }
 
-  __device__ void Store(int half, float amax) const {
+  __device__ void Store(int half) const {
     const int tile_row = warp_ * 16 + lane_ / 4 + half * 8;
     const int token = tile_row / G;
     if (token >= tile_.rows || token >= kTokens) return;
@@ -372,24 +361,11 @@ class TileAttention {
     const std::int64_t row = a_.compact_queries ? listed : a_.rows[listed].row;
     const int head = kv_head_ * G + tile_row % G;
     const std::int64_t at = row * a_.heads * D + head * D + (lane_ % 4) * 2;
-    if (a_.out.bf16 != nullptr) {
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) {
-        *reinterpret_cast<unsigned*>(a_.out.bf16 + at + n * 8) =
-            PackPair(output_[n][2 * half], output_[n][2 * half + 1]);
-      }
-    }
-    if (a_.out.fp8 == nullptr) return;
-    const float scale = ScaleFor(amax, a_.rounding);
-    const float inverse = 1.0f / scale;
 #pragma unroll
     for (int n = 0; n < D / 8; ++n) {
-      const float2 pair =
-          make_float2(output_[n][2 * half] * inverse, output_[n][2 * half + 1] * inverse);
-      *reinterpret_cast<__nv_fp8x2_storage_t*>(a_.out.fp8 + at + n * 8) =
-          __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3);
+      *reinterpret_cast<unsigned*>(a_.out.bf16 + at + n * 8) =
+          PackPair(output_[n][2 * half], output_[n][2 * half + 1]);
     }
-    if (lane_ % 4 == 0) a_.out.scales[head * a_.out.scale_pitch + row] = scale;
   }
 
   const AttentionArguments& a_;

@@ -189,11 +189,6 @@ __device__ inline float Exp2(float x) {
   return y;
 }
 
-__device__ inline unsigned PackPair(float low, float high) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<const unsigned*>(&pair);
-}
-
 /// One of a thread's two query rows.
 struct RowState {
   int token = 0;  ///< row of the tile

@@ -15,6 +15,12 @@ constexpr int kPiece = 8;  ///< columns a thread handles at once
 constexpr int kPiecesPerBlock =
     128 / kPiece;  ///< threads that share one scale, neighbours in a warp
 
+/// Two values as neighbouring bf16, `low` first.
+__device__ inline unsigned PackPair(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const unsigned*>(&pair);
+}
+
 __device__ inline void LoadPiece(const __nv_bfloat16* from, float (&values)[kPiece]) {
   const uint4 raw = *reinterpret_cast<const uint4*>(from);
   const auto* pairs = reinterpret_cast<const __nv_bfloat162*>(&raw);
