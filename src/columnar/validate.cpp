@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "columnar/layout.h"
 #include "columnar/text_value.h"
-#include "columnar/utf8.h"
 #include "quail/error.h"
 
 namespace quail::columnar {
@@ -234,7 +234,7 @@ void CheckTextAt(const Place& place, const ArrowArray& array) {
   if (layout.is_utf8) {
     for (std::int64_t i = 0; i < array.length; ++i) {
       if (!IsValid(array, array.offset + i)) continue;
-      const auto bad = FirstInvalidUtf8(ReadText(array, layout, array.offset + i));
+      const auto bad = base::FirstInvalidUtf8(ReadText(array, layout, array.offset + i));
       if (bad) Refuse(place, fmt::format("row {} is not valid UTF-8 at byte {}", i, *bad));
     }
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/text_position.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "quail/error.h"
 
@@ -21,25 +22,6 @@ std::optional<std::uint32_t> HexDigit(char c) {
   if (c >= 'a' && c <= 'f') return static_cast<std::uint32_t>(c - 'a' + 10);
   if (c >= 'A' && c <= 'F') return static_cast<std::uint32_t>(c - 'A' + 10);
   return std::nullopt;
-}
-
-void AppendUtf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&out](std::uint32_t value) { out.push_back(static_cast<char>(value)); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0 | (code >> 6));
-    byte(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    byte(0xE0 | (code >> 12));
-    byte(0x80 | ((code >> 6) & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  } else {
-    byte(0xF0 | (code >> 18));
-    byte(0x80 | ((code >> 12) & 0x3F));
-    byte(0x80 | ((code >> 6) & 0x3F));
-    byte(0x80 | (code & 0x3F));
-  }
 }
 
 /// Decodes the body of one literal into a token.
@@ -161,7 +143,7 @@ class Decoder {
       Fail(text_, start, "this escape is no Unicode character");
     }
     std::string bytes;
-    AppendUtf8(bytes, code);
+    base::AppendUtf8(static_cast<char32_t>(code), bytes);
     Put(bytes, start);
   }
 

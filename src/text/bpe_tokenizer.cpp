@@ -10,10 +10,10 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "quail/error.h"
 #include "text/merge_table.h"
 #include "text/nfc.h"
-#include "text/utf8.h"
 #include "text/word_cache.h"
 #include "text/word_splitter.h"
 
@@ -310,11 +310,10 @@ void BpeTokenizer::Tables::EncodeWords(std::string_view text, Workspace& workspa
 
 std::optional<std::size_t> BpeTokenizer::Encode(std::string_view text, std::vector<TokenId>& ids,
                                                 std::size_t* unknown_bytes) const {
-  const Utf8Scan scan = ScanUtf8(text);
-  if (scan.bad_offset) return scan.bad_offset;
+  if (const auto invalid = base::FirstInvalidUtf8(text)) return invalid;
   const BpeVocabulary& vocabulary = tables_->vocabulary;
   std::string normalised;
-  if (vocabulary.nfc && scan.may_need_nfc && !QuickCheckNfc(text)) {
+  if (vocabulary.nfc && !QuickCheckNfc(text)) {
     normalised = ToNfc(text);
     text = normalised;
   }

@@ -4,8 +4,8 @@
 
 #include <array>
 
+#include "base/utf8.h"
 #include "quail/error.h"
-#include "text/utf8.h"
 
 namespace quail::text {
 namespace {
@@ -32,10 +32,10 @@ constexpr std::array<int, kAlphabetEnd> kByteOfPoint = [] {
 }  // namespace
 
 std::optional<std::string> DecodePrintable(std::string_view printable) {
-  if (ScanUtf8(printable).bad_offset) return std::nullopt;
+  if (base::FirstInvalidUtf8(printable)) return std::nullopt;
   std::string bytes;
   for (std::size_t i = 0; i < printable.size();) {
-    const CodePoint code = DecodeUtf8(printable.data() + i);
+    const base::CodePoint code = base::DecodeUtf8(printable.data() + i);
     if (code.value >= kAlphabetEnd || kByteOfPoint[code.value] < 0) return std::nullopt;
     bytes += static_cast<char>(kByteOfPoint[code.value]);
     i += code.length;

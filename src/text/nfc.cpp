@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 namespace quail::text {
 namespace {
@@ -69,8 +69,8 @@ class Composer {
 
   void Flush() {
     ComposeMarks();
-    if (has_starter_) AppendUtf8(starter_, out_);
-    for (const Mark& mark : marks_) AppendUtf8(mark.point, out_);
+    if (has_starter_) base::AppendUtf8(starter_, out_);
+    for (const Mark& mark : marks_) base::AppendUtf8(mark.point, out_);
     marks_.clear();
     has_starter_ = false;
   }
@@ -135,7 +135,13 @@ class Composer {
 bool QuickCheckNfc(std::string_view text) {
   std::uint8_t last_class = 0;
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint code = DecodeUtf8(text.data() + i);
+    const std::size_t ascii_end = base::SkipAscii(text, i);
+    if (ascii_end != i) {
+      last_class = 0;
+      i = ascii_end;
+      continue;
+    }
+    const base::CodePoint code = base::DecodeUtf8(text.data() + i);
     i += code.length;
     const std::uint8_t properties = unicode::Properties(code.value);
     if ((properties & unicode::kNfcMaybe) != 0) return false;
@@ -152,7 +158,7 @@ std::string ToNfc(std::string_view text) {
   out.reserve(text.size());
   Composer composer(out);
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint code = DecodeUtf8(text.data() + i);
+    const base::CodePoint code = base::DecodeUtf8(text.data() + i);
     composer.Push(code.value);
     i += code.length;
   }

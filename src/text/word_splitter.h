@@ -3,9 +3,9 @@
 #include <array>
 #include <cstdint>
 
+#include "base/utf8.h"
 #include "text/bpe_tokenizer.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 /// The split patterns of HF's pre-tokenizers as hand-written scanners. Each alternative of a
 /// pattern is tried in its order, so the words are those of the (leftmost, first alternative,
@@ -64,7 +64,7 @@ class Splitter {
       }
       return {char_class, 1};
     }
-    const CodePoint code = DecodeUtf8(p);
+    const base::CodePoint code = base::DecodeUtf8(p);
     return {ClassOf(unicode::Properties(code.value)), static_cast<std::uint8_t>(code.length)};
   }
 

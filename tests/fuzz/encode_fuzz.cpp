@@ -11,8 +11,8 @@
 
 #include "../unit/text/byte_vocabulary.h"
 #include "base/check.h"
+#include "base/utf8.h"
 #include "text/nfc.h"
-#include "text/utf8.h"
 
 namespace {
 
@@ -55,8 +55,8 @@ const BpeTokenizer& Tokenizer(unsigned choice) {
 /// The offset is that of the first character without which the text is well-formed.
 void CheckRefusal(std::string_view text, std::size_t offset) {
   QUAIL_CHECK_LT(offset, text.size());
-  QUAIL_CHECK(!ScanUtf8(text.substr(0, offset)).bad_offset);
-  QUAIL_CHECK(ScanUtf8(text.substr(offset)).bad_offset == std::size_t{0});
+  QUAIL_CHECK(!base::FirstInvalidUtf8(text.substr(0, offset)));
+  QUAIL_CHECK(base::FirstInvalidUtf8(text.substr(offset)) == std::size_t{0});
 }
 
 }  // namespace

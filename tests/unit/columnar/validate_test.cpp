@@ -6,7 +6,6 @@
 
 #include "arrow_builder.h"
 #include "columnar/layout.h"
-#include "columnar/utf8.h"
 #include "quail/error.h"
 
 namespace quail::columnar {
@@ -173,29 +172,6 @@ TEST(ValidateTest, UnknownTypesAreNotImported) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   }
-}
-
-TEST(Utf8Test, FindsTheFirstIllFormedByte) {
-  EXPECT_EQ(FirstInvalidUtf8(""), std::nullopt);
-  EXPECT_EQ(FirstInvalidUtf8("plain, é, €, 😀, \xF4\x8F\xBF\xBF, and \x7F"), std::nullopt);
-  EXPECT_EQ(FirstInvalidUtf8(std::string_view("a\0b", 3)), std::nullopt);
-  struct {
-    std::string_view text;
-    std::size_t at;
-  } const cases[] = {
-      {"\xff\xfe", 0},
-      {"long enough \xed\xa0\x80", 12},
-      {"é\xc3", 2},
-      {"\xc0\xaf", 0},
-      {"\xe0\x9f\xbf", 0},
-      {"\xf0\x8f\xbf\xbf", 0},
-      {"\xf4\x90\x80\x80", 0},
-      {"\x80", 0},
-      {"ab\xe2\x82", 2},
-      {"\xf5\x80\x80\x80", 0},
-      {"12345678\xe2\x28\xa1", 8},
-  };
-  for (const auto& [text, at] : cases) EXPECT_EQ(FirstInvalidUtf8(text), at);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/utf8.h"
 #include "quail/error.h"
-#include "text/utf8.h"
 #include "tiny_vocabulary.h"
 
 namespace quail::text {
@@ -47,7 +47,7 @@ std::shared_ptr<const BpeTokenizer> ByteTokenizer(
 
 std::string Utf8(const std::vector<char32_t>& points) {
   std::string text;
-  for (const char32_t point : points) AppendUtf8(point, text);
+  for (const char32_t point : points) base::AppendUtf8(point, text);
   return text;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "quail/error.h"
-#include "text/utf8.h"
 #include "tiny_vocabulary.h"
 
 namespace quail::text {
@@ -22,7 +22,8 @@ class GgufFields {
       const bool itself =
           (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
       std::string name;
-      AppendUtf8(static_cast<char32_t>(itself ? static_cast<std::size_t>(byte) : next++), name);
+      base::AppendUtf8(static_cast<char32_t>(itself ? static_cast<std::size_t>(byte) : next++),
+                       name);
       names_.push_back(name);
     }
     names_.emplace_back("\u0120a");

@@ -5,15 +5,15 @@
 
 #include <vector>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 namespace quail::text {
 namespace {
 
 std::string Utf8(const std::vector<char32_t>& points) {
   std::string text;
-  for (const char32_t point : points) AppendUtf8(point, text);
+  for (const char32_t point : points) base::AppendUtf8(point, text);
   return text;
 }
 
@@ -76,11 +76,6 @@ RC_GTEST_PROP(Nfc, IsIdempotent, ()) {
 RC_GTEST_PROP(Nfc, QuickCheckIsRightWhenItSaysYes, ()) {
   const std::string text = *MarkHeavyText();
   if (QuickCheckNfc(text)) RC_ASSERT(ToNfc(text) == text);
-}
-
-RC_GTEST_PROP(Nfc, ScanNamesEveryTextThatChanges, ()) {
-  const std::string text = *MarkHeavyText();
-  if (ToNfc(text) != text) RC_ASSERT(ScanUtf8(text).may_need_nfc);
 }
 
 TEST(Unicode, CountsOfTheReferencesClasses) {

@@ -1,21 +1,22 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace quail::text {
+namespace quail::base {
 
-struct Utf8Scan {
-  std::optional<std::size_t>
-      bad_offset;             ///< of the first byte that is not part of a well-formed sequence
-  bool may_need_nfc = false;  ///< some code point is a kMark or kNfcMaybe
-};
+/// Index of the first byte at or after `at` that is not ASCII; the size when there is none.
+std::size_t SkipAscii(std::string_view text, std::size_t at);
 
-/// Reads `text` once. Surrogates, overlong forms and values above U+10FFFF are ill-formed.
-Utf8Scan ScanUtf8(std::string_view text);
+/// Bytes of the well-formed sequence at `at`; 0 when it is ill-formed (Unicode 15, table 3-7: no
+/// overlong forms, no surrogates, nothing above U+10FFFF). REQUIRES: at < text.size().
+unsigned Utf8SequenceLength(std::string_view text, std::size_t at);
+
+/// Offset of the first byte that does not belong to well-formed UTF-8; nullopt when all is
+/// well-formed.
+std::optional<std::size_t> FirstInvalidUtf8(std::string_view text);
 
 struct CodePoint {
   char32_t value;
@@ -39,4 +40,4 @@ inline CodePoint DecodeUtf8(const char* p) {
 /// REQUIRES: point is a Unicode scalar value.
 void AppendUtf8(char32_t point, std::string& out);
 
-}  // namespace quail::text
+}  // namespace quail::base
