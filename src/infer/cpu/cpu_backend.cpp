@@ -310,7 +310,7 @@ void CpuBackend::LoadElements(const std::byte* values, std::int64_t count, float
   }
 }
 
-/// Blocks of equal size, a multiple of 16 rows, as many as make all threads end together; only the
+/// Blocks of equal size, one that a product has, as many as make all threads end together; only the
 /// last is ragged, and its product may run over into the room behind the rows.
 void CpuBackend::ForEachBlock(std::int64_t rows,
                               const std::function<void(const RowBlock&, WorkerScratch&)>& body) {
@@ -318,7 +318,7 @@ void CpuBackend::ForEachBlock(std::int64_t rows,
   const auto threads = static_cast<std::int64_t>(pool_.size());
   const std::int64_t least = (rows + kMaxProductRows - 1) / kMaxProductRows;
   const std::int64_t wanted = (least + threads - 1) / threads * threads;
-  const std::int64_t size = ((rows + wanted - 1) / wanted + 15) / 16 * 16;
+  const std::int64_t size = engine_.ProductRows((rows + wanted - 1) / wanted);
   const std::int64_t blocks = (rows + size - 1) / size;
   pool_.ForEach(static_cast<std::size_t>(blocks), [&](std::size_t i) {
     const std::int64_t first = static_cast<std::int64_t>(i) * size;
@@ -329,7 +329,7 @@ void CpuBackend::ForEachBlock(std::int64_t rows,
 
 void CpuBackend::Multiply(const LinearWeight& weight, const LinearWeight::Panel& panel,
                           LinearEngine::Product product, WorkerScratch& scratch) {
-  product.rows = ProductRows(product.rows);
+  product.rows = engine_.ProductRows(product.rows);
   engine_.Multiply(panel, weight.columns(), product, scratch.product);
 }
 

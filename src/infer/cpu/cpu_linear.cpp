@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "base/check.h"
 #include "base/hash128.h"
+#include "infer/weights/block_formats.h"
 #include "quail/error.h"
 
 // Of the OpenMP run time that oneDNN is linked with; its header is not on every compiler's path.
@@ -21,26 +23,45 @@ using dnnl::memory;
 // Output heads are cut so that panels can be spread over threads; other matrices stay whole.
 constexpr std::int64_t kHeadRows = 32768;
 constexpr std::int64_t kHeadPanelRows = 8192;
-constexpr std::int64_t kSmallSteps[] = {1, 2, 4, 8};
-constexpr std::int64_t kStep = 16;
+constexpr std::int64_t kRowSizes[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 80, kMaxProductRows};
+
+/// kMaxProductRows times the same row, of both signs and many magnitudes: a sum of its products
+/// shows in which order it was made.
+std::vector<std::byte> EqualRows(std::int64_t columns, ElementType type) {
+  std::vector<std::byte> row(static_cast<std::size_t>(columns) * SizeOf(type));
+  std::uint32_t state = 1;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(columns); ++i) {
+    state = state * 1664525U + 1013904223U;
+    const float value =
+        static_cast<float>(static_cast<std::int32_t>(state >> 8) - (1 << 23)) / (1 << 22);
+    if (type == ElementType::kF32) {
+      std::memcpy(row.data() + i * sizeof(value), &value, sizeof(value));
+    } else {
+      const std::uint16_t narrow = FloatToBf16(value);
+      std::memcpy(row.data() + i * sizeof(narrow), &narrow, sizeof(narrow));
+    }
+  }
+  std::vector<std::byte> rows;
+  for (std::int64_t i = 0; i < kMaxProductRows; ++i)
+    rows.insert(rows.end(), row.begin(), row.end());
+  return rows;
+}
 
 }  // namespace
 
 OneThreadScope::OneThreadScope() : previous_(omp_get_max_threads()) { omp_set_num_threads(1); }
 OneThreadScope::~OneThreadScope() { omp_set_num_threads(previous_); }
 
-std::int64_t ProductRows(std::int64_t rows) {
-  QUAIL_CHECK(rows > 0 && rows <= kMaxProductRows);
-  for (const std::int64_t step : kSmallSteps) {
-    if (rows <= step) return step;
-  }
-  return (rows + kStep - 1) / kStep * kStep;
-}
-
 LinearEngine::LinearEngine(ElementType type)
     : type_(type),
       data_type_(type == ElementType::kF32 ? memory::data_type::f32 : memory::data_type::bf16),
-      engine_(dnnl::engine::kind::cpu, 0) {}
+      engine_(dnnl::engine::kind::cpu, 0),
+      row_sizes_(std::begin(kRowSizes), std::end(kRowSizes)) {}
+
+std::int64_t LinearEngine::ProductRows(std::int64_t rows) const {
+  QUAIL_CHECK(rows > 0 && rows <= kMaxProductRows);
+  return *std::lower_bound(row_sizes_.begin(), row_sizes_.end(), rows);
+}
 
 std::size_t LinearEngine::KeyHash::operator()(const Key& key) const {
   const auto& [rows, n, k, accumulate] = key;
@@ -92,6 +113,35 @@ void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t colum
   stream.wait();
 }
 
+/// One and the same row in all places of calls of every size must give the same bits. Drops the
+/// sizes at which it does not.
+void LinearEngine::KeepUniformSizes(const LinearWeight::Panel& panel, std::int64_t columns) {
+  if (!tried_.emplace(panel.rows, columns).second) return;
+  const std::vector<std::byte> x = EqualRows(columns, type_);
+  std::vector<float> y(static_cast<std::size_t>(kMaxProductRows * panel.rows));
+  std::vector<float> expected;
+  std::vector<std::byte> scratch;
+  const auto is_uniform = [&](std::int64_t rows) {
+    Multiply(panel, columns, {rows, x.data(), y.data(), false}, scratch);
+    if (expected.empty()) expected.assign(y.begin(), y.begin() + panel.rows);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      if (std::memcmp(expected.data(), y.data() + i * panel.rows,
+                      static_cast<std::size_t>(panel.rows) * sizeof(float)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  };
+  if (!is_uniform(kMaxProductRows)) {
+    throw Error(ErrorCode::kDevice,
+                fmt::format("this oneDNN computes equal rows of one product [{}, {}] x [{}, {}] "
+                            "differently on this processor ({})",
+                            kMaxProductRows, columns, columns, panel.rows,
+                            ImplementationOf(panel, columns, kMaxProductRows, false)));
+  }
+  std::erase_if(row_sizes_, [&](std::int64_t rows) { return !is_uniform(rows); });
+}
+
 std::string LinearEngine::ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
                                            std::int64_t rows, bool accumulate) const {
   const OneThreadScope one_thread;
@@ -136,6 +186,7 @@ LinearWeight LinearEngine::Pack(std::span<const std::shared_ptr<const WeightTens
                     fmt::format("oneDNN cannot hold {} [{}, {}]: {}", part->name(), part->rows(),
                                 part->columns(), error.what()));
       }
+      KeepUniformSizes(weight.panels_.back(), weight.columns_);
       weight.panels_.back().first_row = weight.rows_;
       weight.rows_ += end - begin;
     }

@@ -5,10 +5,12 @@
 #include <memory>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "infer/weights/weight_source.h"
@@ -32,9 +34,9 @@ class OneThreadScope {
   int previous_;
 };
 
-/// Rows of a product are computed in groups of one of these sizes.
-inline constexpr std::int64_t kMaxProductRows = 128;
-std::int64_t ProductRows(std::int64_t rows);
+/// The most rows of one product: a multiple of the row blocks that vector kernels have (6 with
+/// AVX2, 16 and 32 with AVX-512 and AMX), so that no row falls to a kernel for left-over rows.
+inline constexpr std::int64_t kMaxProductRows = 96;
 
 class LinearEngine;
 
@@ -60,13 +62,17 @@ class LinearWeight {
 };
 
 /// Y = X W^T on oneDNN, one thread a call. A row's result does not depend on how many rows the call
-/// has, nor on its place among them (checked by a test), so packing never changes an answer.
-/// Thread-safe.
+/// has, nor on its place among them, so packing never changes an answer: oneDNN does not promise
+/// that, so each new shape is tried, and sizes of calls that break it are not used. Thread-safe
+/// once all is packed.
 class LinearEngine {
  public:
   explicit LinearEngine(ElementType type);
 
   ElementType type() const { return type_; }
+  /// The size of the call that computes `rows` rows, 0 < rows <= kMaxProductRows: at least `rows`,
+  /// at most kMaxProductRows.
+  std::int64_t ProductRows(std::int64_t rows) const;
   /// A panel for each part; very long ones (output heads) are cut. Throws Error{kOutOfMemory}.
   LinearWeight Pack(std::span<const std::shared_ptr<const WeightTensor>> parts);
 
@@ -98,10 +104,13 @@ class LinearEngine {
   dnnl::matmul::primitive_desc Describe(const Key& key, const dnnl::memory::desc& weight) const;
   const Compiled& Find(const Key& key, const dnnl::memory::desc& weight);
   LinearWeight::Panel PackPanel(const WeightTensor& part, std::int64_t begin, std::int64_t end);
+  void KeepUniformSizes(const LinearWeight::Panel& panel, std::int64_t columns);
 
   ElementType type_;
   dnnl::memory::data_type data_type_;
   dnnl::engine engine_;
+  std::vector<std::int64_t> row_sizes_;  ///< ascending; the last is kMaxProductRows
+  std::set<std::pair<std::int64_t, std::int64_t>> tried_;  ///< rows and columns of panels
   std::mutex mutex_;
   std::unordered_map<Key, std::unique_ptr<Compiled>, KeyHash> compiled_;
 };

@@ -36,7 +36,7 @@ void ScorePanel(const LogProbTools& tools, std::int64_t width, const PanelTask& 
   for (std::size_t i = 0; i < task.states.size(); ++i) {
     std::memcpy(scratch->queries.data() + i * state_bytes, task.states[i].normed, state_bytes);
   }
-  const std::int64_t rows = ProductRows(static_cast<std::int64_t>(task.states.size()));
+  const std::int64_t rows = tools.engine.ProductRows(static_cast<std::int64_t>(task.states.size()));
   tools.engine.Multiply(task.panel, width,
                         {rows, scratch->queries.data(), scratch->rows.floats(), false},
                         scratch->product);

@@ -32,17 +32,8 @@ class CpuLinear : public testing::TestWithParam<ElementType> {
     return engine.Pack(std::span(&tensor, 1));
   }
 
-  std::shared_ptr<const WeightSource> weights_ = CreateRandomWeights(SmolSpec(), 1);
-};
-
-TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCall) {
-  LinearEngine engine(GetParam());
-  for (const char* name :
-       {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
-        "model.layers.0.self_attn.k_proj.weight"}) {
-    const LinearWeight weight = Pack(engine, name);
-    const auto columns = static_cast<std::size_t>(weight.columns());
-    const auto width = static_cast<std::size_t>(weight.rows());
+  /// kMaxProductRows different rows.
+  static std::vector<std::byte> Rows(std::size_t columns) {
     std::vector<std::byte> x(kMaxProductRows * columns * SizeOf(GetParam()));
     for (std::size_t i = 0; i < kMaxProductRows * columns; ++i) {
       const float value = static_cast<float>((i * 7919) % 1000) / 500.0F - 1.0F;
@@ -52,23 +43,52 @@ TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCall) {
         reinterpret_cast<std::uint16_t*>(x.data())[i] = FloatToBf16(value);
       }
     }
-    std::vector<float> all(kMaxProductRows * width);
-    std::vector<std::byte> scratch;
-    engine.Multiply(weight.panels()[0], weight.columns(),
-                    {kMaxProductRows, x.data(), all.data(), false}, scratch);
-    for (const std::int64_t rows : {1, 2, 4, 8, 16, 32, 48, 96, 112}) {
-      const auto count = static_cast<std::size_t>(rows);
-      // The last rows of the full call, first in this one.
-      const std::size_t first = kMaxProductRows - count;
-      std::vector<float> some(count * width);
-      engine.Multiply(weight.panels()[0], weight.columns(),
-                      {rows, x.data() + first * columns * SizeOf(GetParam()), some.data(), false},
-                      scratch);
-      EXPECT_TRUE(std::equal(some.begin(), some.end(),
-                             all.begin() + static_cast<std::ptrdiff_t>(first * width)))
-          << name << " " << rows;
+    return x;
+  }
+
+  std::shared_ptr<const WeightSource> weights_ = CreateRandomWeights(SmolSpec(), 1);
+};
+
+TEST_P(CpuLinear, ARowIsTheSameBitsWhateverTheRowsOfTheCallAndItsPlace) {
+  LinearEngine engine(GetParam());
+  for (const char* name :
+       {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.up_proj.weight",
+        "model.layers.0.self_attn.k_proj.weight"}) {
+    const LinearWeight weight = Pack(engine, name);
+    const auto columns = static_cast<std::size_t>(weight.columns());
+    const auto width = static_cast<std::size_t>(weight.rows());
+    const std::vector<std::byte> x = Rows(columns);
+    for (const bool accumulate : {false, true}) {
+      const auto product = [&](std::size_t first, std::size_t count) {
+        std::vector<float> y(count * width, 0.25F);
+        std::vector<std::byte> scratch;
+        engine.Multiply(weight.panels()[0], weight.columns(),
+                        {static_cast<std::int64_t>(count),
+                         x.data() + first * columns * SizeOf(GetParam()), y.data(), accumulate},
+                        scratch);
+        return y;
+      };
+      const std::vector<float> all = product(0, kMaxProductRows);
+      for (std::int64_t rows = 1; rows <= kMaxProductRows; ++rows) {
+        const auto count = static_cast<std::size_t>(engine.ProductRows(rows));
+        ASSERT_GE(count, static_cast<std::size_t>(rows));
+        for (const std::size_t first : {std::size_t{0}, (kMaxProductRows - count) / 2}) {
+          const std::vector<float> some = product(first, count);
+          EXPECT_TRUE(std::equal(some.begin(), some.end(),
+                                 all.begin() + static_cast<std::ptrdiff_t>(first * width)))
+              << name << " " << count << " rows from " << first;
+        }
+      }
     }
   }
+}
+
+TEST_P(CpuLinear, FewRowsDoNotPayForMany) {
+  LinearEngine engine(GetParam());
+  Pack(engine, "model.layers.0.mlp.down_proj.weight");
+  EXPECT_LE(engine.ProductRows(1), 6);
+  EXPECT_LE(engine.ProductRows(13), 24);
+  EXPECT_EQ(engine.ProductRows(kMaxProductRows), kMaxProductRows);
 }
 
 TEST_P(CpuLinear, OneDnnDoesNotFallBackToItsReference) {
@@ -89,14 +109,6 @@ INSTANTIATE_TEST_SUITE_P(Types, CpuLinear, testing::Values(ElementType::kF32, El
                          [](const auto& parameter) {
                            return parameter.param == ElementType::kF32 ? "f32" : "bf16";
                          });
-
-TEST(ProductRows, AreTheNextSizeThatThereIs) {
-  EXPECT_EQ(ProductRows(1), 1);
-  EXPECT_EQ(ProductRows(3), 4);
-  EXPECT_EQ(ProductRows(9), 16);
-  EXPECT_EQ(ProductRows(17), 32);
-  EXPECT_EQ(ProductRows(128), 128);
-}
 
 }  // namespace
 }  // namespace quail::infer::cpu
