@@ -19,6 +19,7 @@
 #include "session/planning_device.h"
 #include "session/rows_result.h"
 #include "session/user_position.h"
+#include "spec/roofline.h"
 
 namespace quail::session {
 namespace {
@@ -134,7 +135,8 @@ void AiStatement::Plan() {
       };
     }
     model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().spec();
-    device_spec_ = PlanningDevice(state_.config.threads);
+    device_spec_ =
+        PlanningDevice(state_.oracle ? nullptr : &state_.Model().device(), state_.config.threads);
     plan_ = optimizer::Optimize(logical_, statistics_, model_spec_, device_spec_, options);
   }
   for (const std::string& notice : plan_.notices) Notice(notice);
@@ -301,8 +303,16 @@ void AiStatement::FillModel() {
   kv.capacity_tokens = forest->config().kv_tokens;
   kv.peak_tokens = counters.kv_peak_tokens;
   kv.evictions = counters.evictions;
-  for (const auto& step : counters.steps) kv.recomputed_tokens += step.recomputed_tokens;
+  spec::Workload work;
+  for (const auto& step : counters.steps) {
+    kv.recomputed_tokens += step.recomputed_tokens;
+    work.tokens += static_cast<double>(step.fresh_tokens);
+  }
   report_.kv = kv;
+  work.attention_pairs = static_cast<double>(counters.attention_pairs);
+  work.kv_written = work.tokens;
+  work.passes = static_cast<double>(counters.chunks);
+  report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
 }
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {

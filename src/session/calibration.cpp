@@ -43,8 +43,8 @@ class SquareTensor : public infer::WeightTensor {
   std::string name_ = "calibration";
 };
 
-/// Products of 128 rows with a 1024 x 1024 matrix, a matrix a thread, as the model's passes make
-/// them.
+/// Products of kMaxProductRows rows with a 1024 x 1024 matrix, a matrix a thread, as the model's
+/// passes make them.
 double MeasureProducts(ElementType type, base::ThreadPool& pool) {
   infer::cpu::LinearEngine engine(type);
   const std::shared_ptr<const infer::WeightTensor> part = std::make_shared<SquareTensor>();

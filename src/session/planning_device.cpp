@@ -4,7 +4,13 @@
 
 namespace quail::session {
 
-spec::DeviceSpec PlanningDevice(unsigned threads) {
+spec::DeviceSpec PlanningDevice(const infer::BackendInfo* backend, unsigned threads) {
+  if (backend != nullptr && backend->backend == "cuda") {
+    const spec::DeviceSpec* known = spec::FindDevice(backend->device);
+    spec::DeviceSpec device = known != nullptr ? *known : *spec::FindDevice("H100");
+    if (known == nullptr) device.name = backend->device + " (priced as an H100)";
+    return device;
+  }
   const auto calibrated = ReadCalibration();
   return calibrated ? *calibrated : spec::UncalibratedCpu(threads);
 }
