@@ -1,0 +1,121 @@
+"""The embedded model through the command line: what a verdict costs, long texts, files that are none.
+
+    model_test.py QUAIL [unittest arguments]
+
+Exit code 77, skipped, where the embedded model has not been fetched.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+QUAIL = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else Path("quail")
+SKIPPED = 77
+QUESTION = "AI_FILTER(PROMPT('Is this about the weather? {0}', body))"
+PAIR = "AI_FILTER(PROMPT('The person in {0} likes {1}.', l.body, r.body))"
+
+
+class ModelTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def write_rows(self, name, bodies):
+        with open(self.path / name, "w", encoding="utf-8") as file:
+            for i, body in enumerate(bodies):
+                file.write(json.dumps({"id": i, "body": body}) + "\n")
+
+    def run_quail(self, sql, *arguments):
+        return subprocess.run([QUAIL, "--threads", "2", "--format", "jsonl", "--report", "report.json", *arguments,
+                               "-c", sql], cwd=self.path, text=True, capture_output=True, timeout=300)
+
+    def rows(self, sql, *arguments):
+        done = self.run_quail(sql, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def report(self):
+        return json.loads((self.path / "report.json").read_text())
+
+    def test_a_join_computes_the_minimum(self):
+        self.write_rows("l.jsonl", [f"{name} enjoys long walks, {name} keeps two dogs." for name in ("Ana", "Ben", "Cy")])
+        self.write_rows("r.jsonl", ["rain coats", "a dog lead", "chess", "an opera"])
+        rows = self.rows(f"SELECT count(*) AS n FROM 'l.jsonl' l, 'r.jsonl' r WHERE {PAIR} IS NOT NULL")
+        self.assertEqual(rows, [{"n": 12}])
+        report = self.report()
+        self.assertEqual(report["calls"]["distinct"], 12)
+        tokens = report["tokens"]
+        self.assertEqual(tokens["fresh"], tokens["minimum"])
+        self.assertEqual(tokens["regret"], 0)
+        self.assertGreater(tokens["requested"], 2 * tokens["fresh"])
+
+    def test_equal_texts_are_computed_once(self):
+        self.write_rows("t.jsonl", ["It rains."] * 50 + ["He sings."])
+        rows = self.rows(f"SELECT id, {QUESTION} AS p FROM 't.jsonl' ORDER BY id")
+        self.assertEqual(len(rows), 51)
+        self.assertEqual(len({row["p"] for row in rows[:50]}), 1)
+        report = self.report()
+        self.assertEqual((report["calls"]["asked"], report["calls"]["distinct"]), (51, 2))
+        self.assertEqual(report["tokens"]["fresh"], report["tokens"]["minimum"])
+
+    def test_the_report_says_what_ran(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        self.rows(f"SELECT id FROM 't.jsonl' WHERE {QUESTION}", "--backend", "cpu")
+        report = self.report()
+        self.assertEqual(report["device"]["backend"], "cpu")
+        self.assertEqual(report["device"]["threads"], 2)
+        self.assertGreater(report["model"]["parameters"], 134_000_000)
+        self.assertGreater(report["roofline"]["seconds"], 0)
+        self.assertGreater(report["rates"]["fresh_tokens_per_s"], 0)
+        self.assertGreater(report["peak_memory_bytes"]["host"], 100_000_000)
+        self.assertEqual(report["chunks"]["count"], 1)
+        self.assertEqual(report["chunks"]["max_tokens"], report["tokens"]["fresh"])
+
+    def test_a_text_beyond_the_context_is_an_error_row_with_its_length(self):
+        self.write_rows("t.jsonl", ["It rains.", "It rains and rains. " * 4000, "It pours " * 1_100_000])
+        rows = self.rows(f"SELECT id, {QUESTION} IS NULL AS failed FROM 't.jsonl' ORDER BY id")
+        self.assertEqual([row["failed"] for row in rows], [False, True, True])
+        report = self.report()
+        self.assertEqual(report["calls"]["error"], 2)
+        for error in report["errors"]:
+            self.assertRegex(error["reason"], r"\d{5,} tokens")
+
+    def test_an_empty_table_asks_nothing(self):
+        (self.path / "t.csv").write_text("id,body\n")
+        self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])
+        self.assertEqual(self.report()["calls"]["asked"], 0)
+
+    def test_explain_runs_no_forward_pass(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        done = self.run_quail(f"EXPLAIN SELECT id FROM 't.jsonl' WHERE {QUESTION}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("True / False", done.stdout)
+        self.assertNotIn("chunks", self.report())
+
+    def test_broken_encodings_are_errors_that_name_the_file(self):
+        (self.path / "t.csv").write_bytes("id,body\n1,caf\u00e9 in latin\n".encode("latin-1"))
+        done = self.run_quail(f"SELECT id FROM 't.csv' WHERE {QUESTION}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("t.csv", done.stderr)
+
+    def test_cut_files_are_errors(self):
+        self.write_rows("t.jsonl", ["It rains."] * 1000)
+        self.rows("COPY (SELECT * FROM 't.jsonl') TO 't.parquet'")
+        whole = (self.path / "t.parquet").read_bytes()
+        for i in range(0, 8):
+            (self.path / "cut.parquet").write_bytes(whole[:len(whole) * i // 8])
+            done = self.run_quail(f"SELECT id FROM 'cut.parquet' WHERE {QUESTION}")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("cut.parquet", done.stderr)
+
+
+if __name__ == "__main__":
+    probe = subprocess.run([QUAIL, "-c", "SELECT AI_COUNT_TOKENS('x')"], capture_output=True, text=True)
+    if probe.returncode == 3 and "quail download" in probe.stderr:
+        print("skipped: no embedded model")
+        sys.exit(SKIPPED)
+    unittest.main()
