@@ -33,11 +33,27 @@ struct BackendInfo {
   std::string device;   ///< product name of the processor
   std::int32_t threads = 0;
   std::int64_t memory_bytes = 0;
+  /// Of a device with memory of its own, what is left beside all that has been loaded; 0 elsewhere.
+  std::int64_t free_memory_bytes = 0;
   spec::WeightType compute_type = spec::WeightType::kF32;
   std::int64_t kv_bytes_per_token = 0;  ///< 0 until ReserveKv
   std::int32_t kv_alignment = 1;  ///< a node's KV best begins at a multiple of this many slots
   std::int32_t preferred_chunk_tokens = 0;
   std::int32_t max_chunk_tokens = 0;
+};
+
+/// Clock and power of a device while a chunk ran.
+struct DeviceSample {
+  double megahertz = 0;
+  double watts = 0;
+};
+
+/// What a device has told about itself since its backend was made. Energy and samples only grow:
+/// what is new between two readings is of the time between them.
+struct DeviceUsage {
+  std::int64_t peak_memory_bytes = 0;  ///< most that this process held on the device
+  std::optional<double> joules;        ///< of the whole device; absent where it is not measured
+  std::vector<DeviceSample> samples;
 };
 
 /// Device memory and descriptors of one forward pass in flight. The hidden state in it is opaque: a
@@ -76,6 +92,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual const BackendInfo& info() const = 0;
+  /// nullopt: this backend measures nothing of its device.
+  virtual std::optional<DeviceUsage> usage() { return std::nullopt; }
 
   // Loading. Once, in this order: Configure, Load.., ReserveKv.
   /// Throws Error{kDevice | kUnsupported} for shapes that it cannot run.

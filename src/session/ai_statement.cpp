@@ -17,6 +17,7 @@
 #include "session/connection_catalog.h"
 #include "session/describe.h"
 #include "session/planning_device.h"
+#include "session/power_meter.h"
 #include "session/rows_result.h"
 #include "session/user_position.h"
 #include "spec/roofline.h"
@@ -219,6 +220,8 @@ void AiStatement::RunSteps() {
   }
   exec::Evaluator& evaluator =
       state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+  if (state_.model) usage_before_ = state_.model->usage();
+  steps_watch_.Restart();
   exec::ExecutorOptions options;
   options.cancel = &state_.cancel;
   options.fail_on_error = state_.settings.fail_on_error;
@@ -285,6 +288,7 @@ void AiStatement::FillModel() {
   if (state_.oracle || !state_.model) return;
   report_.model = state_.model->ModelReport();
   report_.device = state_.model->DeviceReport();
+  FillPower();
   const infer::PromptForest* forest = state_.model->forest();
   if (forest == nullptr) return;
   const infer::ForestCounters& counters = forest->counters();
@@ -313,6 +317,13 @@ void AiStatement::FillModel() {
   work.kv_written = work.tokens;
   work.passes = static_cast<double>(counters.chunks);
   report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
+}
+
+void AiStatement::FillPower() {
+  const auto usage = state_.model->usage();
+  if (!usage || !usage_before_) return;
+  report_.device_peak_bytes = usage->peak_memory_bytes;
+  report_.power = PowerBetween(*usage_before_, *usage, steps_watch_.seconds());
 }
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void Fill(const std::vector<exec::StepCounters>& steps);
   void FillFailures();
   void FillModel();
+  void FillPower();
   void Close();
 
   SessionState& state_;
@@ -58,6 +60,8 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   sql::Statement statement_;
   RunReport report_;
   base::Stopwatch total_;
+  base::Stopwatch steps_watch_;                     ///< since the steps began
+  std::optional<infer::DeviceUsage> usage_before_;  ///< when the steps began
   plan::LogicalPlan logical_;
   std::vector<plan::ArgumentStatistics> statistics_;
   spec::ModelSpec model_spec_;

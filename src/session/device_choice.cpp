@@ -16,6 +16,8 @@ namespace quail::session {
 namespace {
 
 constexpr std::int64_t kMostCpuKvBytes = std::int64_t{4} << 30;
+/// Of a GPU's memory, left to the driver, to descriptors and to label likelihoods.
+constexpr std::int64_t kKeptDeviceBytes = std::int64_t{4} << 30;
 
 std::unique_ptr<infer::Backend> OpenCpu(const Config& config) {
   infer::cpu::CpuOptions options;
@@ -59,9 +61,9 @@ std::string DescribeGpu() {
 }
 
 std::int64_t DefaultKvBytes(const infer::BackendInfo& device) {
-  // A GPU's memory is ours but for weights and activations; the CPU's is also DuckDB's and
+  // The memory of a GPU is ours but for what has been loaded, the CPU's is also DuckDB's and
   // everyone's.
-  if (device.backend == "cuda") return device.memory_bytes / 10 * 6;
+  if (device.backend == "cuda") return device.free_memory_bytes - kKeptDeviceBytes;
   return std::min(device.memory_bytes / 8, kMostCpuKvBytes);
 }
 

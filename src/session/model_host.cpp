@@ -91,7 +91,8 @@ void ModelHost::OpenGguf() {
   tokenizer_ = text::BpeTokenizer::Create(text::ReadGgufVocabulary(fields));
 }
 
-/// What the user says, else the device's default; at least two chunks.
+/// What the user says, else the device's default; at least two chunks. REQUIRES: the weights are
+/// loaded.
 std::int64_t ModelHost::KvTokens() const {
   const infer::BackendInfo& device = backend_->info();
   const std::int64_t a_token = KvBytesPerToken(spec_, device);

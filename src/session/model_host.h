@@ -33,6 +33,8 @@ class ModelHost {
   const text::BpeTokenizer& tokenizer() const { return *tokenizer_; }
   const text::AnswerChoice& answers() const { return answers_; }
   const infer::BackendInfo& device() const;
+  /// What the device used up to now; nullopt where that is not measured.
+  std::optional<infer::DeviceUsage> usage() { return backend_->usage(); }
 
   /// Loads the weights the first time. The texts of all calls are those of one store.
   exec::Evaluator& evaluator(text::TextStore& texts);

@@ -134,6 +134,23 @@ void AddTokens(const RunReport& report, const Totals& totals, Json& json) {
   }
 }
 
+Json RangeJson(const RunReport::Power::Range& range) {
+  return {{"median", range.median}, {"min", range.least}};
+}
+
+void AddPower(const RunReport::Power& power, std::uint64_t fresh_tokens, Json& json) {
+  Json values = Json::object();
+  if (power.joules) {
+    values["joules"] = *power.joules;
+    if (fresh_tokens > 0) {
+      values["joules_per_fresh_token"] = *power.joules / static_cast<double>(fresh_tokens);
+    }
+  }
+  if (power.megahertz) values["clock_mhz"] = RangeJson(*power.megahertz);
+  if (power.watts) values["watts"] = RangeJson(*power.watts);
+  if (!values.empty()) json["power"] = values;
+}
+
 void AddDevice(const RunReport& report, Json& json) {
   if (report.chunks) {
     json["chunks"] = {{"count", report.chunks->count},
@@ -164,6 +181,7 @@ std::string RunReport::ToJson() const {
   AddCalls(*this, totals, json);
   AddTokens(*this, totals, json);
   AddDevice(*this, json);
+  if (power) AddPower(*power, totals.tokens.fresh, json);
   json["steps"] = Json::array();
   for (const Step& step : steps) json["steps"].push_back(StepJson(step));
   json["notices"] = notices;

@@ -28,6 +28,16 @@ struct RunReport {
     std::int32_t threads = 0;
     std::int64_t memory_bytes = 0;
   };
+  /// What a device used while the statement's steps ran.
+  struct Power {
+    struct Range {
+      double median = 0;
+      double least = 0;
+    };
+    std::optional<double> joules;
+    std::optional<Range> megahertz;
+    std::optional<Range> watts;
+  };
   struct Chunks {
     std::uint64_t count = 0;
     std::int64_t median_tokens = 0;
@@ -68,6 +78,7 @@ struct RunReport {
   std::optional<Chunks> chunks;
   std::optional<Kv> kv;
   std::optional<std::int64_t> device_peak_bytes;
+  std::optional<Power> power;
   std::vector<Step> steps;
   std::vector<std::string> notices;
   std::optional<std::string> error_message;

@@ -1,8 +1,13 @@
 #include "reference_forward.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
+#include <utility>
+
+#include "infer/weights/block_formats.h"
+#include "infer/weights/fp8_block_weights.h"
 
 namespace quail::parity {
 namespace {
@@ -29,16 +34,26 @@ void AddTo(std::vector<double>& sum, const std::vector<double>& x) {
   for (std::size_t i = 0; i < x.size(); ++i) sum[i] += x[i];
 }
 
+/// In eight sums, which the compiler keeps in vectors.
 double Dot(std::span<const double> a, std::span<const double> b) {
+  constexpr std::size_t kSums = 8;
+  double sums[kSums] = {};
+  const std::size_t whole = a.size() / kSums * kSums;
+  for (std::size_t i = 0; i < whole; i += kSums) {
+    for (std::size_t j = 0; j < kSums; ++j) sums[j] += a[i + j] * b[i + j];
+  }
   double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  for (std::size_t i = whole; i < a.size(); ++i) sum += a[i] * b[i];
+  for (const double part : sums) sum += part;
   return sum;
 }
 
 }  // namespace
 
-ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights)
+ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights,
+                               Activations activations)
     : spec_(spec),
+      activations_(activations),
       embedding_(ReadMatrix(weights, "model.embed_tokens.weight")),
       head_(spec.tied_head ? embedding_ : ReadMatrix(weights, "lm_head.weight")),
       final_norm_(ReadVector(weights, "model.norm.weight")) {
@@ -61,6 +76,23 @@ ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightS
     layer.down = ReadMatrix(weights, prefix + "mlp.down_proj.weight");
     layers_.push_back(std::move(layer));
   }
+}
+
+ReferenceModel::Vector ReferenceModel::Rounded(Vector x) const {
+  if (activations_ == Activations::kExact) return x;
+  constexpr std::size_t kBlock = 128;
+  for (std::size_t begin = 0; begin < x.size(); begin += kBlock) {
+    const std::span<double> block = std::span(x).subspan(begin, kBlock);
+    double largest = 1e-10;
+    for (const double value : block) largest = std::max(largest, std::abs(value));
+    double scale = largest / 448;
+    if (activations_ == Activations::kFp8PowerOfTwo) scale = std::exp2(std::ceil(std::log2(scale)));
+    for (double& value : block) {
+      const std::uint8_t code = infer::FloatToFp8(static_cast<float>(value / scale));
+      value = scale * static_cast<double>(infer::Fp8ToFloat(code));
+    }
+  }
+  return x;
 }
 
 ReferenceModel::Vector ReferenceModel::Project(const Matrix& weight, const Vector& x) const {
@@ -150,7 +182,7 @@ ReferenceModel::Path ReferenceModel::Run(std::span<const std::int32_t> tokens,
     Matrix values;
     for (std::size_t t = 0; t < hidden.size(); ++t) {
       const std::int32_t position = first_position + static_cast<std::int32_t>(t);
-      const Vector x = Normalise(hidden[t], layer.input_norm);
+      const Vector x = Rounded(Normalise(hidden[t], layer.input_norm));
       Vector q = Project(layer.q, x);
       Vector k = Project(layer.k, x);
       Vector v = Project(layer.v, x);
@@ -163,12 +195,12 @@ ReferenceModel::Path ReferenceModel::Run(std::span<const std::int32_t> tokens,
       Rotate(k, position);
       keys.push_back(k);
       values.push_back(v);
-      AddTo(hidden[t], Project(layer.o, Attend(q, keys, values)));
-      const Vector y = Normalise(hidden[t], layer.post_norm);
+      AddTo(hidden[t], Project(layer.o, Rounded(Attend(q, keys, values))));
+      const Vector y = Rounded(Normalise(hidden[t], layer.post_norm));
       Vector gate = Project(layer.gate, y);
       const Vector up = Project(layer.up, y);
       for (std::size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
-      AddTo(hidden[t], Project(layer.down, gate));
+      AddTo(hidden[t], Project(layer.down, Rounded(gate)));
     }
     path.keys.push_back(std::move(keys));
     path.values.push_back(std::move(values));

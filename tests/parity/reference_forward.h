@@ -14,7 +14,13 @@ namespace quail::parity {
 /// under test. The yardstick of the parity tests.
 class ReferenceModel {
  public:
-  ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights);
+  /// How the linear layers see their inputs: as they are, or rounded as block-fp8 kernels round
+  /// them, to e4m3 with a scale for each 128 columns, which can itself be rounded up to a power of
+  /// two.
+  enum class Activations { kExact, kFp8, kFp8PowerOfTwo };
+
+  ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights,
+                 Activations activations = Activations::kExact);
 
   struct Path {
     std::vector<std::vector<double>> normed;  ///< [T][C], after the final norm
@@ -37,6 +43,8 @@ class ReferenceModel {
     Matrix q, k, v, o, gate, up, down;
   };
 
+  /// `x` as the linear layers see it.
+  Vector Rounded(Vector x) const;
   Vector Project(const Matrix& weight, const Vector& x) const;
   Vector Normalise(const Vector& x, const Vector& weight) const;
   void NormaliseHeads(Vector& x, const Vector& weight) const;
@@ -45,6 +53,7 @@ class ReferenceModel {
   double Frequency(std::int32_t i) const;
 
   spec::ModelSpec spec_;
+  Activations activations_;
   Matrix embedding_;
   Matrix head_;
   Vector final_norm_;

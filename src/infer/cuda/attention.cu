@@ -1,6 +1,9 @@
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "base/check.h"
+#include "infer/cuda/attention_select.h"
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/launch.h"
 #include "infer/cuda/quantize.cuh"
@@ -14,7 +17,7 @@
 namespace quail::infer::cuda {
 namespace {
 
-constexpr int kRows = 128;
+constexpr int kRows = kAttentionTileRows;
 constexpr int kKeys = 64;
 constexpr int kWarps = kRows / 16;
 constexpr int kThreads = kWarps * 32;
@@ -404,50 +407,31 @@ void Launch(const AttentionArguments& a, cudaStream_t stream) {
   }
 }
 
-using Launcher = void (*)(const AttentionArguments&, cudaStream_t);
+template <std::size_t... I>
+void LaunchGroup(const AttentionArguments& a, cudaStream_t stream, std::index_sequence<I...>) {
+  const std::int32_t group = a.heads / a.kv_heads;
+  const bool launched =
+      ((group == kMmaGroups[I] && (Launch<kMmaHeadDim, kMmaGroups[I]>(a, stream), true)) || ...);
+  QUAIL_CHECK(launched);
+}
 
-/// The instantiations: (head size, query heads a KV head) of the families that are supported.
-/// nullptr = none.
-Launcher SelectAttention(std::int32_t head_dim, std::int32_t group) {
-  if (head_dim == 128) {
-    switch (group) {
-      case 2:  // Qwen3-0.6B, 1.7B
-      case 4:  // Qwen3-4B, 8B, Llama 3 8B
-      case 5:  // Qwen3-14B
-      case 8:  // Qwen3-32B, Llama 3 70B
-        return LaunchAttentionWgmma;
-    }
-  }
-  if (head_dim == 64) {
-    switch (group) {
-      case 1:
-        return Launch<64, 1>;
-      case 2:
-        return Launch<64, 2>;
-      case 3:
-        return Launch<64, 3>;  // SmolLM2-135M
-      case 4:
-        return Launch<64, 4>;  // Llama 3.2 1B
-      case 7:
-        return Launch<64, 7>;  // Qwen2-0.5B
-    }
-  }
-  return nullptr;
+void LaunchAttentionMma(const AttentionArguments& arguments, cudaStream_t stream) {
+  QUAIL_CHECK(arguments.out.fp8 == nullptr);
+  LaunchGroup(arguments, stream, std::make_index_sequence<std::size(kMmaGroups)>{});
 }
 
 }  // namespace
 
-bool SupportsHeads(std::int32_t head_dim, std::int32_t heads_per_group) {
-  return SelectAttention(head_dim, heads_per_group) != nullptr;
-}
-
-std::int32_t AttentionTileTokens(std::int32_t heads_per_group) { return kRows / heads_per_group; }
-
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream) {
-  const Launcher launch = SelectAttention(arguments.head_dim, arguments.heads / arguments.kv_heads);
-  QUAIL_CHECK(launch != nullptr);
-  QUAIL_CHECK(arguments.out.fp8 == nullptr || arguments.head_dim == 128);
-  if (arguments.tile_count > 0) launch(arguments, stream);
+  const auto kernel = SelectAttention(arguments.head_dim, arguments.heads / arguments.kv_heads);
+  QUAIL_CHECK(kernel.has_value());
+  if (arguments.tile_count == 0) return;
+  switch (*kernel) {
+    case AttentionKernel::kMma:
+      return LaunchAttentionMma(arguments, stream);
+    case AttentionKernel::kWgmma:
+      return LaunchAttentionWgmma(arguments, stream);
+  }
 }
 
 }  // namespace quail::infer::cuda

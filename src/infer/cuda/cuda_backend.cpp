@@ -6,50 +6,32 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
-#include "infer/cuda/attention_work.h"
+#include "infer/cuda/activations.h"
+#include "infer/cuda/attention_select.h"
 #include "infer/cuda/cuda_chunk.h"
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/device_weights.h"
 #include "infer/cuda/gemm_bf16.h"
+#include "infer/cuda/gpu_usage.h"
+#include "infer/cuda/kv_storage.h"
 #include "infer/cuda/launch.h"
+#include "infer/cuda/model_support.h"
 #include "quail/error.h"
 
 namespace quail::infer::cuda {
 namespace {
 
-constexpr int kNeededMajor = 9;
 constexpr std::int64_t kLogProbRows = 256;  ///< rows of full-vocabulary logits held at once
-
-std::int64_t PadTo(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
 CudaChunk& Cast(Chunk& chunk) { return static_cast<CudaChunk&>(chunk); }
 
-/// Activations of the chunk that runs; chunks follow each other on the stream and share them.
-struct Activations {
-  DeviceBuffer residual;       ///< bf16 [T, C]
-  DeviceBuffer kept_residual;  ///< bf16 [T, C]
-  DeviceBuffer normed;         ///< bf16 [T, C]
-  DeviceBuffer normed_fp8;     ///< e4m3 [T, C]
-  DeviceBuffer kept_normed;    ///< as normed, for the kept rows
-  DeviceBuffer kept_fp8;
-  DeviceBuffer heads;         ///< bf16 [T, (H + 2K) D]
-  DeviceBuffer kept_queries;  ///< bf16 [T, H D]
-  DeviceBuffer attention;     ///< bf16 [T, H D] or e4m3
-  DeviceBuffer delta;         ///< bf16 [T, C]
-  DeviceBuffer gate_up;       ///< bf16 [T, 2F]
-  DeviceBuffer inner;         ///< bf16 [T, F] or e4m3
-  DeviceBuffer scales;        ///< fp32 [max(C, H D, F) / 128, T]
-  DeviceBuffer kept_scales;
-  DeviceBuffer logits;       ///< fp32 [kLogProbRows, V], made when first needed
-  DeviceBuffer scored_rows;  ///< bf16 [S, C]
-};
-
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const CudaOptions& options) : options_(options) {
+  explicit CudaBackend(const CudaOptions& options) : options_(options), usage_(options.device) {
     CheckCuda(cudaSetDevice(options.device), "cudaSetDevice");
     cudaDeviceProp properties{};
     CheckCuda(cudaGetDeviceProperties(&properties, options.device), "cudaGetDeviceProperties");
@@ -73,14 +55,16 @@ class CudaBackend final : public Backend {
 
   const BackendInfo& info() const override { return info_; }
 
+  std::optional<DeviceUsage> usage() override { return usage_.Read(); }
+
   void Configure(const BackendModel& model) override {
+    CheckSupported(model.spec);
     spec_ = model.spec;
     fp8_ = spec_.weight_type == spec::WeightType::kFp8Block;
-    CheckShapes();
     rounding_ = options_.power_of_two_scales ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
     info_.compute_type = fp8_ ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
     LoadRotation(model.rope);
-    AllocateActivations();
+    activations_.Allocate(spec_, fp8_, options_.max_chunk_tokens);
   }
 
   WeightId LoadLinear(std::span<const std::shared_ptr<const WeightTensor>> parts) override {
@@ -100,19 +84,10 @@ class CudaBackend final : public Backend {
   }
 
   void ReserveKv(const KvShape& shape, std::int64_t tokens) override {
-    kv_shape_ = shape;
-    kv_slots_ = tokens;
-    const std::size_t bytes = static_cast<std::size_t>(tokens) *
-                              static_cast<std::size_t>(shape.kv_heads * shape.head_dim) * 2;
-    for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
-      arena_k_.emplace_back(bytes, "the KV arena (keys of a layer)");
-      arena_v_.emplace_back(bytes, "the KV arena (values of a layer)");
-      // Attention reads whole boxes: a slot that was never written must be finite, since 0 * NaN is
-      // NaN.
-      CheckCuda(cudaMemset(arena_k_.back().data(), 0, bytes), "KV arena");
-      CheckCuda(cudaMemset(arena_v_.back().data(), 0, bytes), "KV arena");
-    }
-    info_.kv_bytes_per_token = std::int64_t{4} * shape.layers * shape.kv_heads * shape.head_dim;
+    kv_.Reserve(shape, tokens);
+    // Loading ran on the default stream, for which stream_ does not wait.
+    CheckCuda(cudaDeviceSynchronize(), "loading");
+    info_.kv_bytes_per_token = kv_.bytes_per_token();
   }
 
   std::unique_ptr<Chunk> Begin(const PrefillBatch& batch) override {
@@ -130,8 +105,8 @@ class CudaBackend final : public Backend {
     a.tokens = c.slot.arena.At<std::int32_t>(c.tokens);
     a.table = Bf16(table);
     a.norm_weight = Bf16(first_norm);
-    a.residual = buffers_.residual.as<__nv_bfloat16>();
-    a.out = Normed();
+    a.residual = activations_.residual();
+    a.out = activations_.normed();
     a.rows = c.rows;
     a.columns = spec_.hidden;
     a.epsilon = static_cast<float>(spec_.norm_epsilon);
@@ -146,21 +121,22 @@ class CudaBackend final : public Backend {
     const std::int64_t q_width = spec_.q_width();
     const std::int64_t kv_width = 2 * spec_.kv_width();
     const std::int64_t width = q_width + kv_width;
-    auto* heads = buffers_.heads.as<__nv_bfloat16>();
+    auto* heads = activations_.heads();
     if (!answers_only) {
-      Multiply(Normed(), c.rows, projection, {0, width}, {heads, width});
+      Multiply(activations_.normed(), c.rows, projection, {0, width}, {heads, width});
       Rotate(c, weights, layer,
              {heads, width, spec_.heads, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
       return;
     }
     // Keys and values of every row, queries of the kept rows only.
-    Multiply(Normed(), c.rows, projection, {q_width, kv_width}, {heads + q_width, width});
+    Multiply(activations_.normed(), c.rows, projection, {q_width, kv_width},
+             {heads + q_width, width});
     Rotate(c, weights, layer,
            {heads + q_width, width, 0, spec_.kv_heads, c.positions, c.kv_slots, c.rows});
     Gather(c);
     c.answers_only = true;
-    auto* queries = buffers_.kept_queries.as<__nv_bfloat16>();
-    Multiply(KeptNormed(), c.kept, projection, {0, q_width}, {queries, q_width});
+    auto* queries = activations_.kept_queries();
+    Multiply(activations_.kept_normed(), c.kept, projection, {0, q_width}, {queries, q_width});
     Rotate(c, weights, layer,
            {queries, q_width, spec_.heads, 0, c.kept_positions, std::nullopt, c.kept});
   }
@@ -170,26 +146,26 @@ class CudaBackend final : public Backend {
     const DescriptorArena& arena = c.slot.arena;
     const WorkOffsets& work = c.answers_only ? c.kept_work : c.all_work;
     const std::int64_t width = spec_.q_width() + 2 * spec_.kv_width();
-    const auto* heads = buffers_.heads.as<__nv_bfloat16>();
+    const auto* heads = activations_.heads();
     AttentionArguments a;
     a.rows = arena.At<QueryRow>(work.rows);
     a.tiles = arena.At<AttentionTile>(work.tiles);
     a.segments = arena.At<KeySegment>(work.segments);
     a.tile_count = work.tile_count;
     a.compact_queries = c.answers_only;
-    a.q = c.answers_only ? buffers_.kept_queries.as<__nv_bfloat16>() : heads;
+    a.q = c.answers_only ? activations_.kept_queries() : heads;
     a.query_rows = c.hidden_rows();
     a.q_stride = c.answers_only ? spec_.q_width() : width;
     a.chunk_k = heads + spec_.q_width();
     a.chunk_v = a.chunk_k + spec_.kv_width();
     a.chunk_rows = c.rows;
     a.kv_stride = width;
-    if (kv_slots_ > 0) {
-      a.arena_slots = kv_slots_;
-      a.arena_k = arena_k_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
-      a.arena_v = arena_v_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+    if (kv_.slots() > 0) {
+      a.arena_slots = kv_.slots();
+      a.arena_k = kv_.keys(layer);
+      a.arena_v = kv_.values(layer);
     }
-    a.out = AttentionOut();
+    a.out = activations_.attention();
     a.heads = spec_.heads;
     a.kv_heads = spec_.kv_heads;
     a.head_dim = spec_.head_dim;
@@ -199,18 +175,18 @@ class CudaBackend final : public Backend {
 
   void AttentionOutput(Chunk& chunk, WeightId projection, WeightId next_norm) override {
     const CudaChunk& c = Cast(chunk);
-    MultiplyAndAdd(c, AttentionOut(), weight(projection), next_norm, false);
+    MultiplyAndAdd(c, activations_.attention(), weight(projection), next_norm, false);
   }
 
   void GateUp(Chunk& chunk, WeightId gate_up) override {
     const CudaChunk& c = Cast(chunk);
-    auto* out = buffers_.gate_up.as<__nv_bfloat16>();
+    auto* out = activations_.gate_up();
     const std::int64_t width = std::int64_t{2} * spec_.ffn;
-    Multiply(c.answers_only ? KeptNormed() : Normed(), c.hidden_rows(), weight(gate_up), {0, width},
-             {out, width});
+    Multiply(c.answers_only ? activations_.kept_normed() : activations_.normed(), c.hidden_rows(),
+             weight(gate_up), {0, width}, {out, width});
     SwiGluArguments a;
     a.gate_up = out;
-    a.inner = Inner();
+    a.inner = activations_.inner();
     a.rows = c.hidden_rows();
     a.columns = spec_.ffn;
     a.rounding = rounding_;
@@ -219,7 +195,7 @@ class CudaBackend final : public Backend {
 
   void Down(Chunk& chunk, WeightId down, WeightId next_norm) override {
     const CudaChunk& c = Cast(chunk);
-    MultiplyAndAdd(c, Inner(), weight(down), next_norm, c.answers_only);
+    MultiplyAndAdd(c, activations_.inner(), weight(down), next_norm, c.answers_only);
   }
 
   void AnswerLogits(Chunk& chunk, WeightId head) override {
@@ -228,7 +204,7 @@ class CudaBackend final : public Backend {
     c.answer_columns = static_cast<std::int32_t>(weight(head).rows);
     QUAIL_CHECK_LE(static_cast<std::size_t>(c.answer_columns), kMaxAnswerColumns);
     AnswerArguments a;
-    a.x = buffers_.kept_normed.as<__nv_bfloat16>();
+    a.x = activations_.kept_final();
     a.row_index = c.slot.arena.At<std::int32_t>(c.answer_index);
     a.head = Bf16(head);
     a.logits = c.slot.device_results.as<float>() + c.scored;
@@ -254,6 +230,7 @@ class CudaBackend final : public Backend {
 
   ChunkResult Wait(Chunk& chunk) override {
     CudaChunk& c = Cast(chunk);
+    if (cudaEventQuery(c.slot.done) == cudaErrorNotReady) usage_.SampleSometimes();
     ThrowOnFault(cudaEventSynchronize(c.slot.done),
                  fmt::format("the GPU failed in a chunk of {} tokens", c.rows).c_str());
     c.waited = true;
@@ -262,16 +239,12 @@ class CudaBackend final : public Backend {
   }
 
   void CopyKvOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) override {
-    MoveKv(first_slot, slots, [&](std::byte* device, std::size_t offset, std::size_t bytes) {
-      return cudaMemcpyAsync(host.data() + offset, device, bytes, cudaMemcpyDeviceToHost, stream_);
-    });
+    kv_.CopyOut(first_slot, slots, host, stream_);
   }
 
   void CopyKvIn(std::int64_t first_slot, std::int64_t slots,
                 std::span<const std::byte> host) override {
-    MoveKv(first_slot, slots, [&](std::byte* device, std::size_t offset, std::size_t bytes) {
-      return cudaMemcpyAsync(device, host.data() + offset, bytes, cudaMemcpyHostToDevice, stream_);
-    });
+    kv_.CopyIn(first_slot, slots, host, stream_);
   }
 
  private:
@@ -294,30 +267,6 @@ class CudaBackend final : public Backend {
     std::int32_t rows;
   };
 
-  void CheckShapes() const {
-    const std::int32_t group = spec_.kv_heads == 0 ? 0 : spec_.heads / spec_.kv_heads;
-    if (group == 0 || spec_.heads % spec_.kv_heads != 0 || !SupportsHeads(spec_.head_dim, group)) {
-      throw Error(
-          ErrorCode::kUnsupported,
-          fmt::format(
-              "the CUDA backend has no attention kernel for {} query and {} KV heads of size {}",
-              spec_.heads, spec_.kv_heads, spec_.head_dim));
-    }
-    const std::int64_t step = fp8_ ? 128 : 8;
-    for (const std::int64_t width : {std::int64_t{spec_.hidden}, std::int64_t{spec_.q_width()},
-                                     std::int64_t{spec_.kv_width()}, std::int64_t{spec_.ffn}}) {
-      if (width % step != 0) {
-        throw Error(
-            ErrorCode::kUnsupported,
-            fmt::format("the CUDA backend needs widths that are multiples of {}; this model has {}",
-                        step, width));
-      }
-    }
-    if (fp8_ && spec_.head_dim != 128) {
-      throw Error(ErrorCode::kUnsupported, "block-scaled fp8 needs heads of size 128");
-    }
-  }
-
   void LoadRotation(const Rope& rope) {
     const std::size_t half = rope.inverse_frequencies.size();
     QUAIL_CHECK_EQ(half, static_cast<std::size_t>(spec_.head_dim / 2));
@@ -330,35 +279,6 @@ class CudaBackend final : public Backend {
     rotation_ = DeviceBuffer(table.size() * sizeof(float2), "the rotation table");
     CheckCuda(cudaMemcpy(rotation_.data(), table.data(), rotation_.size(), cudaMemcpyHostToDevice),
               "rotation table copy");
-  }
-
-  void AllocateActivations() {
-    const auto rows = static_cast<std::size_t>(options_.max_chunk_tokens);
-    const auto hidden = static_cast<std::size_t>(spec_.hidden);
-    const auto q_width = static_cast<std::size_t>(spec_.q_width());
-    const auto head_width = q_width + 2 * static_cast<std::size_t>(spec_.kv_width());
-    const auto ffn = static_cast<std::size_t>(spec_.ffn);
-    const char* what = "the activations of a chunk";
-    buffers_.residual = DeviceBuffer(rows * hidden * 2, what);
-    buffers_.kept_residual = DeviceBuffer(rows * hidden * 2, what);
-    buffers_.kept_normed = DeviceBuffer(rows * hidden * 2, what);
-    buffers_.heads = DeviceBuffer(rows * head_width * 2, what);
-    buffers_.kept_queries = DeviceBuffer(rows * q_width * 2, what);
-    buffers_.delta = DeviceBuffer(rows * hidden * 2, what);
-    buffers_.gate_up = DeviceBuffer(rows * 2 * ffn * 2, what);
-    buffers_.attention = DeviceBuffer(rows * q_width * (fp8_ ? 1 : 2), what);
-    buffers_.inner = DeviceBuffer(rows * ffn * (fp8_ ? 1 : 2), what);
-    if (!fp8_) {
-      buffers_.normed = DeviceBuffer(rows * hidden * 2, what);
-      return;
-    }
-    buffers_.normed_fp8 = DeviceBuffer(rows * hidden, what);
-    buffers_.kept_fp8 = DeviceBuffer(rows * hidden, what);
-    scale_pitch_ = PadTo(options_.max_chunk_tokens, 4);
-    const std::size_t blocks = std::max({hidden, q_width, ffn}) / 128;
-    buffers_.scales = DeviceBuffer(blocks * static_cast<std::size_t>(scale_pitch_) * 4, what);
-    buffers_.kept_scales =
-        DeviceBuffer(hidden / 128 * static_cast<std::size_t>(scale_pitch_) * 4, what);
   }
 
   ChunkSlot& FreeSlot() {
@@ -378,30 +298,13 @@ class CudaBackend final : public Backend {
 
   WeightId Keep(DeviceWeight weight) {
     weights_.push_back(std::move(weight));
+    info_.free_memory_bytes = static_cast<std::int64_t>(FreeDeviceBytes());
     return WeightId(static_cast<std::uint32_t>(weights_.size() - 1));
   }
   const DeviceWeight& weight(WeightId id) const { return weights_[id.value()]; }
   const __nv_bfloat16* Bf16(WeightId id) const {
     QUAIL_CHECK(!weight(id).is_fp8);
     return weight(id).values.as<__nv_bfloat16>();
-  }
-
-  Activation Normed() const {
-    if (!fp8_) return {buffers_.normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
-    return {nullptr, buffers_.normed_fp8.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(),
-            scale_pitch_};
-  }
-  Activation KeptNormed() const {
-    if (!fp8_) return {buffers_.kept_normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
-    return {nullptr, buffers_.kept_fp8.as<__nv_fp8_e4m3>(), buffers_.kept_scales.as<float>(),
-            scale_pitch_};
-  }
-  Activation AttentionOut() const { return Own(buffers_.attention); }
-  Activation Inner() const { return Own(buffers_.inner); }
-  /// A matrix in the compute type; the scales are free between a norm and the next.
-  Activation Own(const DeviceBuffer& buffer) const {
-    if (!fp8_) return {buffer.as<__nv_bfloat16>(), nullptr, nullptr, 0};
-    return {nullptr, buffer.as<__nv_fp8_e4m3>(), buffers_.scales.as<float>(), scale_pitch_};
   }
 
   /// out = x W[rows]^T.
@@ -430,14 +333,14 @@ class CudaBackend final : public Backend {
   /// residual += x W^T; the next verb's input is its norm, for the head (`final`) in bf16.
   void MultiplyAndAdd(const CudaChunk& c, const Activation& x, const DeviceWeight& w,
                       WeightId next_norm, bool final) {
-    auto* delta = buffers_.delta.as<__nv_bfloat16>();
+    auto* delta = activations_.delta();
     Multiply(x, c.hidden_rows(), w, {0, w.rows}, {delta, w.rows});
     NormArguments a;
     a.delta = delta;
     a.norm_weight = Bf16(next_norm);
-    a.residual = (c.answers_only ? buffers_.kept_residual : buffers_.residual).as<__nv_bfloat16>();
-    a.out = c.answers_only ? KeptNormed() : Normed();
-    if (final) a.out = {buffers_.kept_normed.as<__nv_bfloat16>(), nullptr, nullptr, 0};
+    a.residual = c.answers_only ? activations_.kept_residual() : activations_.residual();
+    a.out = c.answers_only ? activations_.kept_normed() : activations_.normed();
+    if (final) a.out = {activations_.kept_final(), nullptr, nullptr, 0};
     a.rows = c.hidden_rows();
     a.columns = spec_.hidden;
     a.epsilon = static_cast<float>(spec_.norm_epsilon);
@@ -460,10 +363,10 @@ class CudaBackend final : public Backend {
     if (weights.k_norm) a.k_norm = Bf16(*weights.k_norm);
     a.rotation = rotation_.as<float2>();
     a.positions = c.slot.arena.At<std::int32_t>(at.positions);
-    if (at.kv_slots && kv_slots_ > 0) {
+    if (at.kv_slots && kv_.slots() > 0) {
       a.kv_slots = c.slot.arena.At<std::int64_t>(*at.kv_slots);
-      a.arena_k = arena_k_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
-      a.arena_v = arena_v_[static_cast<std::size_t>(layer)].as<__nv_bfloat16>();
+      a.arena_k = kv_.keys(layer);
+      a.arena_v = kv_.values(layer);
     }
     a.rows = at.rows;
     a.head_dim = spec_.head_dim;
@@ -474,45 +377,29 @@ class CudaBackend final : public Backend {
   void Gather(const CudaChunk& c) {
     GatherArguments a;
     a.row_index = c.slot.arena.At<std::int32_t>(c.kept_rows);
-    a.residual = buffers_.residual.as<__nv_bfloat16>();
-    a.residual_out = buffers_.kept_residual.as<__nv_bfloat16>();
-    a.in = Normed();
-    a.out = KeptNormed();
+    a.residual = activations_.residual();
+    a.residual_out = activations_.kept_residual();
+    a.in = activations_.normed();
+    a.out = activations_.kept_normed();
     a.rows = c.kept;
     a.columns = spec_.hidden;
     LaunchGather(a, stream_);
   }
 
-  template <typename Copy>
-  void MoveKv(std::int64_t first_slot, std::int64_t slots, const Copy& copy) {
-    const auto slot_bytes = static_cast<std::size_t>(kv_shape_.kv_heads * kv_shape_.head_dim) * 2;
-    const std::size_t bytes = static_cast<std::size_t>(slots) * slot_bytes;
-    std::size_t offset = 0;
-    for (std::size_t layer = 0; layer < arena_k_.size(); ++layer) {
-      for (const DeviceBuffer* buffer : {&arena_k_[layer], &arena_v_[layer]}) {
-        std::byte* at = buffer->data() + static_cast<std::size_t>(first_slot) * slot_bytes;
-        CheckCuda(copy(at, offset, bytes), "KV copy");
-        offset += bytes;
-      }
-    }
-    CheckCuda(cudaStreamSynchronize(stream_), "KV copy");
-  }
-
   CudaOptions options_;
+  GpuUsage usage_;
   BackendInfo info_;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<Bf16Gemm> gemm_;
   spec::ModelSpec spec_;
   bool fp8_ = false;
   ScaleRounding rounding_ = ScaleRounding::kExact;
-  std::int64_t scale_pitch_ = 0;
   DeviceBuffer rotation_;
-  Activations buffers_;
+  Activations activations_;
+  DeviceBuffer logits_;       ///< fp32 [kLogProbRows, V], made when first needed
+  DeviceBuffer scored_rows_;  ///< bf16 [kLogProbRows, C]
   std::vector<DeviceWeight> weights_;
-  KvShape kv_shape_;
-  std::int64_t kv_slots_ = 0;
-  std::vector<DeviceBuffer> arena_k_;  ///< bf16 [slots, K, D] a layer
-  std::vector<DeviceBuffer> arena_v_;
+  KvStorage kv_;
   std::deque<ChunkSlot> slots_;
 };
 
@@ -522,11 +409,9 @@ void CudaBackend::LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary)
   if (c.scored == 0) return;
   const DeviceWeight& matrix = weight(head);
   const auto row_bytes = static_cast<std::size_t>(spec_.hidden) * 2;
-  if (buffers_.logits.size() == 0) {
-    buffers_.logits =
-        DeviceBuffer(static_cast<std::size_t>(kLogProbRows * matrix.rows) * 4, "logits");
-    buffers_.scored_rows =
-        DeviceBuffer(static_cast<std::size_t>(kLogProbRows) * row_bytes, "scored rows");
+  if (logits_.size() == 0) {
+    logits_ = DeviceBuffer(static_cast<std::size_t>(kLogProbRows * matrix.rows) * 4, "logits");
+    scored_rows_ = DeviceBuffer(static_cast<std::size_t>(kLogProbRows) * row_bytes, "scored rows");
   }
   const auto* targets = c.slot.arena.At<std::int32_t>(c.scored_tokens);
   const auto* index = c.slot.arena.At<std::int32_t>(c.scored_index);
@@ -535,46 +420,24 @@ void CudaBackend::LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary)
     const std::int32_t rows = std::min<std::int32_t>(kLogProbRows, c.scored - first);
     GatherArguments gather;
     gather.row_index = index + first;
-    gather.residual = buffers_.kept_normed.as<__nv_bfloat16>();
-    gather.residual_out = buffers_.scored_rows.as<__nv_bfloat16>();
+    gather.residual = activations_.kept_final();
+    gather.residual_out = scored_rows_.as<__nv_bfloat16>();
     gather.rows = rows;
     gather.columns = spec_.hidden;
     LaunchGather(gather, stream_);
-    gemm_->Launch({buffers_.scored_rows.as<__nv_bfloat16>(),
+    gemm_->Launch({scored_rows_.as<__nv_bfloat16>(),
                    Bf16(head),
-                   buffers_.logits.data(),
+                   logits_.data(),
                    matrix.rows,
                    {rows, matrix.rows, matrix.columns},
                    true});
     LaunchLogProbs(
-        {buffers_.logits.as<float>(), targets + first, out + first, rows, vocabulary, matrix.rows},
+        {logits_.as<float>(), targets + first, out + first, rows, vocabulary, matrix.rows},
         stream_);
   }
 }
 
 }  // namespace
-
-CudaAvailability FindCuda(int device) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  static_cast<void>(cudaGetLastError());
-  if (status == cudaErrorInsufficientDriver) {
-    return {false, fmt::format("the NVIDIA driver is older than CUDA {}.{} needs",
-                               CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10)};
-  }
-  if (status != cudaSuccess) return {false, cudaGetErrorString(status)};
-  if (device >= count)
-    return {false, fmt::format("no GPU {}: this computer has {}", device, count)};
-  cudaDeviceProp properties{};
-  CheckCuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  if (properties.major != kNeededMajor) {
-    return {
-        false,
-        fmt::format("{} has compute capability {}.{}; the CUDA backend is built for 9.0 (Hopper)",
-                    properties.name, properties.major, properties.minor)};
-  }
-  return {true, properties.name};
-}
 
 std::unique_ptr<Backend> CreateCudaBackend(const CudaOptions& options) {
   const CudaAvailability availability = FindCuda(options.device);

@@ -48,7 +48,7 @@ void DescriptorArena::Upload(cudaStream_t stream) {
   if (host_.size() > device_.size()) {
     const std::size_t room = host_.size() * 3 / 2;
     device_ = DeviceBuffer(room, "chunk descriptors");
-    pinned_ = PinnedBuffer(room);
+    pinned_ = PinnedBuffer(room, "chunk descriptors");
   }
   if (host_.empty()) return;
   std::memcpy(pinned_.data(), host_.data(), host_.size());
@@ -85,7 +85,7 @@ void CudaChunk::ReserveResults() {
       (static_cast<std::size_t>(scored) + static_cast<std::size_t>(answers) * kMaxAnswerColumns) *
       sizeof(float);
   if (bytes <= slot.results.size()) return;
-  slot.results = PinnedBuffer(bytes * 2);
+  slot.results = PinnedBuffer(bytes * 2, "answers");
   slot.device_results = DeviceBuffer(bytes * 2, "answers");
 }
 

@@ -96,8 +96,6 @@ struct RopeArguments {
   float epsilon = 0;
 };
 void LaunchRope(const RopeArguments& arguments, cudaStream_t stream);
-/// Whether LaunchRope and LaunchAttention have this head size (and group size).
-bool SupportsHeads(std::int32_t head_dim, std::int32_t heads_per_group);
 
 struct AttentionArguments {
   const QueryRow* rows = nullptr;  ///< device copies of an AttentionWork
@@ -122,12 +120,11 @@ struct AttentionArguments {
   std::int32_t head_dim = 0;
   ScaleRounding rounding = ScaleRounding::kExact;
 };
+/// REQUIRES: SelectAttention has a kernel for the heads.
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream);
 /// The variant of LaunchAttention for heads of size 128 (attention_wgmma.cu). REQUIRES: the rows of
 /// a tile are neighbours in `q`.
 void LaunchAttentionWgmma(const AttentionArguments& arguments, cudaStream_t stream);
-/// Tokens a tile: query rows are (token, head of the group) pairs, 128 a tile.
-std::int32_t AttentionTileTokens(std::int32_t heads_per_group);
 
 /// out [m, n] (row pitch `out_stride`) = a [m, k] b^T for block-scaled fp8.
 struct Fp8GemmArguments {

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "base/check.h"
 #include "infer/cuda/device_memory.h"
 #include "infer/cuda/launch.h"
@@ -35,78 +37,95 @@ struct RowNorm {
 };
 
 /// `added`: the row to add to the residual, or with kReplace the row that becomes the residual.
-template <bool kReplace>
+/// kPieces: pieces a thread. All loads are started before the first store, which they could not
+/// pass.
+template <int kPieces, bool kReplace>
 __device__ void NormRow(const RowNorm& norm, std::int64_t row, const __nv_bfloat16* added) {
   __shared__ float shared[kThreads / 32];
-  float values[kMaxPieces][kPiece];
-  float squares = 0;
+  float values[kPieces][kPiece] = {};
+  float old[kPieces][kPiece] = {};
   __nv_bfloat16* residual = norm.residual + row * norm.columns;
+  const auto column_of = [](int p) {
+    return (p * kThreads + static_cast<int>(threadIdx.x)) * kPiece;
+  };
 #pragma unroll
-  for (int p = 0; p < kMaxPieces; ++p) {
-    const int column = (p * kThreads + static_cast<int>(threadIdx.x)) * kPiece;
+  for (int p = 0; p < kPieces; ++p) {
+    if (column_of(p) >= norm.columns) continue;
+    LoadPiece(added + column_of(p), values[p]);
+    if constexpr (!kReplace) LoadPiece(residual + column_of(p), old[p]);
+  }
+  float squares = 0;
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i) values[p][i] = 0;
-    if (column >= norm.columns) continue;
-    LoadPiece(added + column, values[p]);
-    if constexpr (!kReplace) {
-      float old[kPiece];
-      LoadPiece(residual + column, old);
+  for (int p = 0; p < kPieces; ++p) {
 #pragma unroll
-      for (int i = 0; i < kPiece; ++i) values[p][i] += old[i];
+    for (int i = 0; i < kPiece; ++i) {
+      values[p][i] += old[p][i];
+      squares += values[p][i] * values[p][i];
     }
-    StorePiece(residual + column, values[p]);
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) squares += values[p][i] * values[p][i];
+    if (column_of(p) < norm.columns) StorePiece(residual + column_of(p), values[p]);
   }
   const float mean = BlockSum(squares, shared) / static_cast<float>(norm.columns);
   const float factor = rsqrtf(mean + norm.epsilon);
 #pragma unroll
-  for (int p = 0; p < kMaxPieces; ++p) {
-    const int column = (p * kThreads + static_cast<int>(threadIdx.x)) * kPiece;
+  for (int p = 0; p < kPieces; ++p) {
     // Whole warps leave together: StoreActivation shuffles.
-    if ((p * kThreads + static_cast<int>(threadIdx.x / 32) * 32) * kPiece >= norm.columns) continue;
-    const bool active = column < norm.columns;
+    if (column_of(p) - static_cast<int>(threadIdx.x % 32) * kPiece >= norm.columns) continue;
+    const bool active = column_of(p) < norm.columns;
     if (active) {
       float weight[kPiece];
-      LoadPiece(norm.norm_weight + column, weight);
+      LoadPiece(norm.norm_weight + column_of(p), weight);
 #pragma unroll
       for (int i = 0; i < kPiece; ++i) values[p][i] *= factor * weight[i];
     }
-    StoreActivation(norm.out, row, norm.columns, column, values[p], active, norm.rounding);
+    StoreActivation(norm.out, row, norm.columns, column_of(p), values[p], active, norm.rounding);
   }
 }
 
+template <int kPieces>
 __global__ void __launch_bounds__(kThreads) embed_norm_kernel(EmbedArguments a) {
   const std::int64_t row = blockIdx.x;
   const RowNorm norm{a.norm_weight, a.residual, a.out, a.columns, a.epsilon, a.rounding};
-  NormRow<true>(norm, row, a.table + static_cast<std::int64_t>(a.tokens[row]) * a.columns);
+  NormRow<kPieces, true>(norm, row, a.table + static_cast<std::int64_t>(a.tokens[row]) * a.columns);
 }
 
+template <int kPieces>
 __global__ void __launch_bounds__(kThreads) add_norm_kernel(NormArguments a) {
   const std::int64_t row = blockIdx.x;
   const RowNorm norm{a.norm_weight, a.residual, a.out, a.columns, a.epsilon, a.rounding};
-  NormRow<false>(norm, row, a.delta + row * a.columns);
+  NormRow<kPieces, false>(norm, row, a.delta + row * a.columns);
 }
 
-void CheckShape(int columns, const Activation& out) {
+/// Calls `launch` with the pieces a thread that cover `columns`, as a constant.
+template <typename Launch>
+void WithPieces(int columns, const Activation& out, const Launch& launch) {
   QUAIL_CHECK_EQ(columns % kPiece, 0);
   QUAIL_CHECK_LE(columns, kMaxPieces * kThreads * kPiece);
   QUAIL_CHECK(out.fp8 == nullptr || columns % 128 == 0);
+  const int pieces = (columns + kThreads * kPiece - 1) / (kThreads * kPiece);
+  if (pieces <= 1) return launch(std::integral_constant<int, 1>{});
+  if (pieces == 2) return launch(std::integral_constant<int, 2>{});
+  if (pieces == 3) return launch(std::integral_constant<int, 3>{});  // 2,560 columns: Qwen3-4B
+  if (pieces == 4) return launch(std::integral_constant<int, 4>{});
+  launch(std::integral_constant<int, kMaxPieces>{});
 }
 
 }  // namespace
 
 void LaunchEmbed(const EmbedArguments& arguments, cudaStream_t stream) {
-  CheckShape(arguments.columns, arguments.out);
   if (arguments.rows == 0) return;
-  embed_norm_kernel<<<static_cast<unsigned>(arguments.rows), kThreads, 0, stream>>>(arguments);
+  WithPieces(arguments.columns, arguments.out, [&](auto pieces) {
+    embed_norm_kernel<decltype(pieces)::value>
+        <<<static_cast<unsigned>(arguments.rows), kThreads, 0, stream>>>(arguments);
+  });
   CheckCuda(cudaGetLastError(), "embed_norm_kernel");
 }
 
 void LaunchAddNorm(const NormArguments& arguments, cudaStream_t stream) {
-  CheckShape(arguments.columns, arguments.out);
   if (arguments.rows == 0) return;
-  add_norm_kernel<<<static_cast<unsigned>(arguments.rows), kThreads, 0, stream>>>(arguments);
+  WithPieces(arguments.columns, arguments.out, [&](auto pieces) {
+    add_norm_kernel<decltype(pieces)::value>
+        <<<static_cast<unsigned>(arguments.rows), kThreads, 0, stream>>>(arguments);
+  });
   CheckCuda(cudaGetLastError(), "add_norm_kernel");
 }
 

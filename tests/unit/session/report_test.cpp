@@ -41,12 +41,22 @@ TEST(RunReport, AddsUpItsSteps) {
 
 TEST(RunReport, LeavesOutWhatWasNotMeasured) {
   const auto json = nlohmann::json::parse(RunReport{}.ToJson());
-  for (const char* name :
-       {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs", "error"}) {
+  for (const char* name : {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs",
+                           "power", "error"}) {
     EXPECT_FALSE(json.contains(name)) << name;
   }
   EXPECT_EQ(json["calls"]["asked"], 0);
   EXPECT_EQ(json["notices"], nlohmann::json::array());
+}
+
+TEST(RunReport, SaysWhatATokenCostInJoules) {
+  RunReport report;
+  report.steps = {Step(10, 4, 100)};
+  report.power = RunReport::Power{50, RunReport::Power::Range{1500, 1400}, std::nullopt};
+  const auto json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["power"]["joules_per_fresh_token"], 0.5);
+  EXPECT_EQ(json["power"]["clock_mhz"]["min"], 1400);
+  EXPECT_FALSE(json["power"].contains("watts"));
 }
 
 TEST(RunReport, SurvivesTextThatIsNotUtf8) {
