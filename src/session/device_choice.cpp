@@ -63,7 +63,9 @@ std::string DescribeGpu() {
 std::int64_t DefaultKvBytes(const infer::BackendInfo& device) {
   // The memory of a GPU is ours but for what has been loaded, the CPU's is also DuckDB's and
   // everyone's.
-  if (device.backend == "cuda") return device.free_memory_bytes - kKeptDeviceBytes;
+  if (device.backend == "cuda") {
+    return std::max<std::int64_t>(0, device.free_memory_bytes - kKeptDeviceBytes);
+  }
   return std::min(device.memory_bytes / 8, kMostCpuKvBytes);
 }
 

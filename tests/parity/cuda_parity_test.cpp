@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "infer/cuda/cuda_backend.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "model_fixture.h"
+#include "poisoned_weights.h"
 #include "quail/error.h"
 
 namespace quail::parity {
@@ -237,45 +237,9 @@ TEST_P(CudaParity, TwoRunsAreBitEqual) {
   EXPECT_EQ(loaded_.Run(builder.batch()).logits, loaded_.Run(builder.batch()).logits);
 }
 
-/// A weight source whose embedding has one row of NaN.
-class PoisonedEmbedding final : public infer::WeightSource {
- public:
-  PoisonedEmbedding(std::shared_ptr<const infer::WeightSource> source, std::int32_t row)
-      : source_(std::move(source)), row_(row) {}
-
-  std::shared_ptr<const infer::WeightTensor> Find(std::string_view name) const override {
-    auto tensor = source_->Find(name);
-    if (tensor == nullptr || name != "model.embed_tokens.weight") return tensor;
-    return std::make_shared<Poisoned>(tensor, row_);
-  }
-  base::Hash128 hash() const override { return source_->hash(); }
-
- private:
-  class Poisoned final : public infer::WeightTensor {
-   public:
-    Poisoned(std::shared_ptr<const infer::WeightTensor> tensor, std::int32_t row)
-        : tensor_(std::move(tensor)), row_(row) {}
-    const std::string& name() const override { return tensor_->name(); }
-    std::int64_t rows() const override { return tensor_->rows(); }
-    std::int64_t columns() const override { return tensor_->columns(); }
-    void ReadRows(std::int64_t begin, std::int64_t end, float* out) const override {
-      tensor_->ReadRows(begin, end, out);
-      if (row_ < begin || row_ >= end) return;
-      out[(row_ - begin) * columns()] = std::numeric_limits<float>::quiet_NaN();
-    }
-
-   private:
-    std::shared_ptr<const infer::WeightTensor> tensor_;
-    std::int32_t row_;
-  };
-
-  std::shared_ptr<const infer::WeightSource> source_;
-  std::int32_t row_;
-};
-
 TEST_P(CudaParity, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
   constexpr std::int32_t kPoison = 300;
-  const PoisonedEmbedding poisoned(weights_, kPoison);
+  const PoisonedWeights poisoned(weights_, kPoison);
   LoadedModel model(spec_, poisoned, infer::cuda::CreateCudaBackend(GetParam().options()));
   const auto build = [&](std::int32_t token) {
     BatchBuilder builder;
