@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -90,83 +91,143 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
   for (std::size_t i = 0; i < verdicts_.questions(); ++i) {
     questions_.push_back(evaluator_.Add(verdicts_.question(i)));
   }
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) RunStep(plan, i);
+  for (std::size_t i = 0; i < plan.steps.size();) {
+    const Pipeline pipeline = PipelineAt(plan, i);
+    if (!pipeline.asking.empty()) RunPipeline(plan, pipeline);
+    for (const std::size_t step : pipeline.relational) {
+      RunRelational(std::get<plan::RelationalStep>(plan.steps[step]));
+    }
+    i = pipeline.end;
+  }
 }
 
-/// Keeps a step's counters whatever ends it.
-class Executor::StepScope {
- public:
-  StepScope(Executor& executor, const plan::PhysicalPlan& plan, std::size_t step)
-      : executor_(executor), step_(static_cast<std::uint16_t>(step)) {
-    DescribeStep(plan, step, described_);
+void Executor::RunRelational(const plan::RelationalStep& step) {
+  const auto stream = connection_.Query(step.sql);
+  while (stream->Next()) {
   }
-  ~StepScope() {
-    if (run) run->Stop();
-    StepCounters counters = run ? run->counters() : StepCounters{};
-    counters.kind = described_.kind;
-    counters.tables = described_.tables;
-    counters.anchor = described_.anchor;
+}
+
+/// The steps of a pipeline while they run. Keeps their counters whatever ends them.
+class Executor::PipelineRun {
+ public:
+  PipelineRun(Executor& executor, const plan::PhysicalPlan& plan, const Pipeline& pipeline)
+      : executor_(executor), steps_(pipeline.asking) {
+    for (const std::size_t step : steps_) {
+      DescribeStep(plan, step, described_.emplace_back());
+      tellers_.emplace_back(executor.options_, NameOf(plan, step, described_.back()));
+    }
+  }
+  ~PipelineRun() {
+    Stop();
+    for (std::size_t i = 0; i < steps_.size(); ++i) KeepCounters(i);
+  }
+  PipelineRun(const PipelineRun&) = delete;
+  PipelineRun& operator=(const PipelineRun&) = delete;
+
+  void Build(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
+    const StepBuilder builder(plan, executor_.connection_, pipeline);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      runs_.push_back(
+          builder.Build({executor_.verdicts_, executor_.evaluator_, executor_.questions_,
+                         static_cast<std::uint16_t>(steps_[i]), static_cast<std::uint16_t>(i)}));
+      if (i > 0) runs_[i - 1]->PassTo(*runs_[i]);
+    }
+  }
+
+  /// One round of the evaluator; false when nothing is left to ask.
+  bool Advance() {
+    // What is further on goes first: it reads KV that is held. Verdicts that were known already may
+    // pass a tuple on at once.
+    for (std::size_t i = runs_.size(); i-- > 0;) runs_[i]->Feed();
+    for (std::size_t i = 1; i < runs_.size(); ++i) runs_[i]->Feed();
+    outcomes_.clear();
+    if (!executor_.evaluator_.Next(outcomes_, executor_.options_.cancel)) return false;
+    for (const Outcome& outcome : outcomes_) runs_[StepRun::PlaceOf(outcome)]->Take(outcome);
+    Tell(false);
+    return true;
+  }
+
+  void Close() {
+    for (const auto& run : runs_) run->Close();
+  }
+  void Stop() {
+    for (const auto& run : runs_) run->Stop();
+  }
+  void Tell(bool last) {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      tellers_[i].Tell(*runs_[i],
+                       executor_.evaluator_.tokens(static_cast<std::uint16_t>(steps_[i])), last);
+    }
+  }
+
+  std::uint64_t survivors() const { return runs_.back()->survivors(); }
+  std::uint64_t unjudged() const {
+    std::uint64_t sum = 0;
+    for (const auto& run : runs_) sum += run->counters().unjudged;
+    return sum;
+  }
+  bool any_error() const {
+    return std::ranges::any_of(runs_, [](const auto& run) { return run->counters().error > 0; });
+  }
+
+ private:
+  void KeepCounters(std::size_t i) {
+    StepCounters counters = i < runs_.size() ? runs_[i]->counters() : StepCounters{};
+    counters.kind = described_[i].kind;
+    counters.tables = described_[i].tables;
+    counters.anchor = described_[i].anchor;
     counters.seconds = watch_.seconds();
     if (executor_.evaluator_.counts_tokens()) {
-      counters.tokens = executor_.evaluator_.tokens(step_);
+      counters.tokens = executor_.evaluator_.tokens(static_cast<std::uint16_t>(steps_[i]));
     }
     executor_.steps_.push_back(std::move(counters));
   }
-  StepScope(const StepScope&) = delete;
-  StepScope& operator=(const StepScope&) = delete;
 
-  const StepCounters& described() const { return described_; }
-
-  std::unique_ptr<StepRun> run;
-
- private:
   Executor& executor_;
-  std::uint16_t step_;
-  StepCounters described_;
+  const std::vector<std::size_t>& steps_;
+  std::vector<StepCounters> described_;
+  std::vector<ProgressTeller> tellers_;
+  std::vector<std::unique_ptr<StepRun>> runs_;
+  std::vector<Outcome> outcomes_;
   base::Stopwatch watch_;
 };
 
-void Executor::RunStep(const plan::PhysicalPlan& plan, std::size_t index) {
-  if (const auto* relational = std::get_if<plan::RelationalStep>(&plan.steps[index])) {
-    const auto stream = connection_.Query(relational->sql);
-    while (stream->Next()) {
-    }
-    return;
-  }
-  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[index]);
+void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
+  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[pipeline.asking.front()]);
   if (column != nullptr && plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
     return;  // the lookup counts them
   }
-  const bool limited = plan.limit.has_value() && index + 1 == plan.steps.size();
+  const bool limited = plan.limit.has_value() && pipeline.end == plan.steps.size();
   std::uint64_t unjudged = 0;
   {
-    StepScope scope(*this, plan, index);
-    const auto step = static_cast<std::uint16_t>(index);
-    scope.run =
-        StepBuilder(plan, connection_).Build({verdicts_, evaluator_, questions_, step}, index);
-    ProgressTeller teller(options_, NameOf(plan, index, scope.described()));
-    std::vector<Outcome> outcomes;
+    PipelineRun run(*this, plan, pipeline);
+    run.Build(plan, pipeline);
     bool enough = limited && *plan.limit == 0;
-    while (!enough) {
-      scope.run->Feed();
-      outcomes.clear();
-      if (!evaluator_.Next(outcomes, options_.cancel)) break;
-      for (const Outcome& outcome : outcomes) scope.run->Take(outcome);
-      teller.Tell(*scope.run, evaluator_.tokens(step), false);
-      enough = limited && scope.run->survivors() >= *plan.limit;
+    for (bool closed = false; !enough;) {
+      if (run.Advance()) {
+        if (options_.fail_on_error && run.any_error()) break;
+        enough = limited && run.survivors() >= *plan.limit;
+      } else if (!closed) {
+        closed = true;
+        run.Close();  // what waited for all that can be admitted goes on
+      } else {
+        break;
+      }
     }
-    teller.Tell(*scope.run, evaluator_.tokens(step), true);
-    if (enough) {
-      evaluator_.Withdraw();
-      scope.run->Stop();
-      unjudged = scope.run->counters().unjudged;
-    }
+    run.Tell(true);
+    evaluator_.Withdraw();  // of what an early end left
+    run.Stop();
+    unjudged = enough ? run.unjudged() : 0;
   }
   if (unjudged > 0 && options_.on_notice) {
     options_.on_notice(fmt::format("LIMIT {} was reached: {} {} left unjudged", *plan.limit,
                                    unjudged, unjudged == 1 ? "row was" : "rows were"));
   }
-  CheckErrors(plan, plan.steps[index]);
+  CheckErrors(plan, pipeline);
+}
+
+void Executor::CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const {
+  for (const std::size_t step : pipeline.asking) CheckErrors(plan, plan.steps[step]);
 }
 
 void Executor::CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const {

@@ -6,6 +6,7 @@
 
 #include "base/cancel.h"
 #include "exec/evaluator.h"
+#include "exec/pipeline.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
 #include "plan/physical.h"
@@ -21,8 +22,9 @@ struct ExecutorOptions {
   std::function<void(const std::string&)> on_notice;
 };
 
-/// Runs the steps of a plan whose relations exist, in order: the verdicts are then all decided that
-/// the final SQL reads. Counters are right at any time, also when a step threw.
+/// Runs the steps of a plan whose relations exist, in order, those of a pipeline at once: the
+/// verdicts are then all decided that the final SQL reads. Counters are right at any time, also
+/// when a step threw.
 class Executor {
  public:
   Executor(relational::Connection& connection, Evaluator& evaluator, StatementVerdicts& verdicts,
@@ -31,13 +33,16 @@ class Executor {
   /// Throws Error{kInterrupted | kQuery ..}.
   void Run(const plan::PhysicalPlan& plan);
 
-  /// One a step that asks; `seconds` and tokens included.
+  /// One a step that asks; tokens included, and `seconds` from its begin to its end, in which the
+  /// other steps of its pipeline ran too.
   const std::vector<StepCounters>& steps() const { return steps_; }
 
  private:
-  class StepScope;
+  class PipelineRun;
 
-  void RunStep(const plan::PhysicalPlan& plan, std::size_t index);
+  void RunRelational(const plan::RelationalStep& step);
+  void RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
+  void CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const;
   void CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const;
 
   relational::Connection& connection_;

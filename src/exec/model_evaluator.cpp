@@ -38,7 +38,7 @@ class OneLeaf : public infer::ChildSource {
   std::uint64_t upper_bound() const override { return given_ ? 0 : 1; }
   void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
     if (given_ || n == 0) return;
-    leaves.push_back({0, tokens_});
+    leaves.push_back({.index = 0, .tokens = tokens_, .stable = true});
     given_ = true;
   }
 
@@ -65,8 +65,8 @@ struct ModelEvaluator::Prepared {
   Question question;
   text::FilterPrompt filter;
   text::JoinPrompt join;
-  Tokens filter_leaf;
-  std::shared_ptr<const PartnerList> list;  ///< of `leaves`
+  std::span<const base::TokenId> filter_leaf;  ///< in `filter_leaves_`
+  std::shared_ptr<const PartnerList> list;     ///< of `leaves`
   std::shared_ptr<const LeafTokens> leaves;
 };
 
@@ -84,7 +84,7 @@ class PartnerLeaves : public infer::ChildSource {
   void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
     for (; n > 0 && next_ < count_; --n, ++next_) {
       const std::size_t partner = subset_.empty() ? next_ : subset_[next_];
-      leaves.push_back({partner, leaves_->leaf(partner)});
+      leaves.push_back({.index = partner, .tokens = leaves_->leaf(partner)});
     }
   }
 
@@ -103,6 +103,7 @@ ModelEvaluator::~ModelEvaluator() = default;
 void ModelEvaluator::Begin() {
   Withdraw();
   questions_.clear();
+  kept_frames_.clear();
   parts_.forest.ResetCounters();
 }
 
@@ -119,17 +120,23 @@ const ModelEvaluator::Tokens& ModelEvaluator::Literal(const std::string& text) {
   return it->second;
 }
 
+const ModelEvaluator::Tokens& ModelEvaluator::FilterLeaf(const text::FilterPrompt& prompt) {
+  Tokens leaf;
+  for (const text::PromptPiece& piece : prompt.question) {
+    QUAIL_CHECK_MSG(piece.argument < 0, "a filter's question repeats its document");
+    const Tokens& tokens = Literal(piece.literal);
+    leaf.insert(leaf.end(), tokens.begin(), tokens.end());
+  }
+  return *filter_leaves_.insert(std::move(leaf)).first;
+}
+
 QuestionId ModelEvaluator::Add(const Question& question) {
   auto prepared = std::make_unique<Prepared>();
   prepared->question = question;
   const auto prompt = text::PromptTemplate::Parse(question.prompt);
   if (question.is_anchor.empty()) {
     prepared->filter = text::LayOutFilter(prompt, parts_.words);
-    for (const text::PromptPiece& piece : prepared->filter.question) {
-      QUAIL_CHECK_MSG(piece.argument < 0, "a filter's question repeats its document");
-      const Tokens& tokens = Literal(piece.literal);
-      prepared->filter_leaf.insert(prepared->filter_leaf.end(), tokens.begin(), tokens.end());
-    }
+    prepared->filter_leaf = FilterLeaf(prepared->filter);
   } else {
     prepared->join = text::LayOutJoin(prompt, question.is_anchor, parts_.words);
   }
@@ -155,14 +162,21 @@ std::string ModelEvaluator::Fault(std::span<const TextId> key) {
   return "";
 }
 
+infer::SegmentId ModelEvaluator::SegmentOf(TextId text) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFFU;
+  if (text.value() >= segments_.size()) segments_.resize(text.value() + std::size_t{1}, kNone);
+  std::uint32_t& known = segments_[text.value()];
+  if (known == kNone) known = parts_.forest.Segment(parts_.texts.tokens(text)).value();
+  return infer::SegmentId(known);
+}
+
 infer::NodeId ModelEvaluator::Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
                                    std::span<const TextId> arguments) {
   for (const text::PromptPiece& piece : pieces) {
-    const std::span<const base::TokenId> tokens =
-        piece.argument < 0
-            ? std::span<const base::TokenId>(Literal(piece.literal))
-            : parts_.texts.tokens(arguments[static_cast<std::size_t>(piece.argument)]);
-    node = parts_.forest.Child(node, parts_.forest.Segment(tokens));
+    const infer::SegmentId segment =
+        piece.argument < 0 ? parts_.forest.Segment(Literal(piece.literal))
+                           : SegmentOf(arguments[static_cast<std::size_t>(piece.argument)]);
+    node = parts_.forest.Child(node, segment);
   }
   return node;
 }
@@ -245,12 +259,22 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
   const std::size_t count = subset.empty() ? ask.partners->size() : subset.size();
   const auto arguments = Spread(prepared.question, ask.anchor_key);
   const infer::NodeId document = Walk(parts_.forest.root(), prepared.join.anchor, arguments);
-  if (ask.expected_reuse > 0) parts_.forest.Expect(document, ask.expected_reuse);
+  parts_.forest.Expect(document, ask.expected_reuse);
   const infer::NodeId node = Walk(document, prepared.join.kept, arguments);
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
   const auto source = parts_.forest.Add(
       node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
   open_[source] = {ask.tag, count};
+  ForgetFrame(document);
+  if (ask.expected_reuse > 0 && node != document) {
+    parts_.forest.Expect(node, ask.expected_reuse);
+    kept_frames_[document] = node;
+  }
+}
+
+void ModelEvaluator::ForgetFrame(infer::NodeId document) {
+  const auto kept = kept_frames_.extract(document);
+  if (!kept.empty()) parts_.forest.Expect(kept.mapped(), 0);
 }
 
 void ModelEvaluator::Expect(QuestionId question, std::span<const TextId> document_key, double p) {
@@ -261,7 +285,9 @@ void ModelEvaluator::Expect(QuestionId question, std::span<const TextId> documen
       filter ? Walk(parts_.forest.root(), prepared.filter.document, document_key)
              : Walk(parts_.forest.root(), prepared.join.anchor,
                     Spread(prepared.question, document_key));
-  if (node != parts_.forest.root()) parts_.forest.Expect(node, p);
+  if (node == parts_.forest.root()) return;
+  parts_.forest.Expect(node, p);
+  ForgetFrame(node);
 }
 
 std::size_t ModelEvaluator::room() const {

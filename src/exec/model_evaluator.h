@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,7 +16,8 @@
 
 namespace quail::exec {
 
-/// What a model's evaluator works with; all outlive it.
+/// What a model's evaluator works with; all outlive it. The forest keeps tokens of the evaluator,
+/// so nothing is asked of it once the evaluator is gone.
 struct ModelParts {
   infer::PromptForest& forest;
   const text::BpeTokenizer& tokenizer;
@@ -54,6 +56,10 @@ class ModelEvaluator : public Evaluator {
   };
 
   const Tokens& Literal(const std::string& text);
+  /// The tokens after a filter's documents, kept as long as the evaluator.
+  const Tokens& FilterLeaf(const text::FilterPrompt& prompt);
+  /// The segment of a text's tokens, which are ready.
+  infer::SegmentId SegmentOf(TextId text);
   /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is
   /// pending.
   std::string Fault(TextId id);
@@ -66,12 +72,18 @@ class ModelEvaluator : public Evaluator {
   static std::vector<TextId> Spread(const Question& question, std::span<const TextId> anchor_key);
   std::shared_ptr<const LeafTokens> LeavesOf(Prepared& prepared,
                                              const std::shared_ptr<const PartnerList>& partners);
+  void ForgetFrame(infer::NodeId document);
   Outcome ToOutcome(const infer::Answer& answer, std::uint64_t tag) const;
 
   ModelParts parts_;
   std::map<std::string, Tokens> literals_;
+  std::set<Tokens> filter_leaves_;
+  std::vector<std::uint32_t> segments_;  ///< of texts, by id: a long text is hashed once
   std::vector<std::unique_ptr<Prepared>> questions_;
   std::unordered_map<infer::SourceId, Open> open_;
+  /// By an anchor's document that a later question will read: what follows it in the last question,
+  /// of which the next may have the beginning.
+  std::unordered_map<infer::NodeId, infer::NodeId> kept_frames_;
   std::vector<Outcome> ready_;  ///< decided without the model
   std::vector<infer::Answer> answers_;
 };

@@ -13,12 +13,10 @@
 namespace quail::exec {
 namespace {
 
-/// Position of `name` in `names`, appended where it is missing.
-std::size_t NumberOf(std::vector<std::string>& names, const std::string& name) {
+std::size_t Position(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  names.push_back(name);
-  return names.size() - 1;
+  QUAIL_CHECK(found != names.end());
+  return static_cast<std::size_t>(found - names.begin());
 }
 
 }  // namespace
@@ -29,9 +27,9 @@ const plan::Relation& StepBuilder::relation(plan::RelationId id) const {
   return *found;
 }
 
-std::string StepBuilder::Survival(plan::RelationId id, std::size_t step) const {
+std::string StepBuilder::Survival(plan::RelationId id) const {
   std::string condition;
-  for (std::size_t i = 0; i < step; ++i) {
+  for (std::size_t i = 0; i < pipeline_.asking.front(); ++i) {
     const auto* filter = std::get_if<plan::AskFilterStep>(&plan_.steps[i]);
     if (filter == nullptr || filter->relation != id) continue;
     for (const plan::Predicate& predicate : filter->predicates) {
@@ -46,7 +44,20 @@ std::string StepBuilder::Survival(plan::RelationId id, std::size_t step) const {
   return condition;
 }
 
-std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context, std::size_t step) const {
+std::vector<std::size_t> StepBuilder::AdmittedBy(
+    std::size_t place, const std::vector<std::string>& anchor_columns) const {
+  const plan::Step& before = plan_.steps[pipeline_.asking[place - 1]];
+  const auto* filter = std::get_if<plan::AskFilterStep>(&before);
+  const auto names = filter != nullptr
+                         ? ColumnsOf(plan_, filter->relation, filter->predicates)
+                         : ColumnsOf(plan_, std::get<plan::AskJoinStep>(before).anchor,
+                                     std::get<plan::AskJoinStep>(before).stages);
+  std::vector<std::size_t> columns;
+  for (const std::string& name : names) columns.push_back(Position(anchor_columns, name));
+  return columns;
+}
+
+std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context) const {
   return std::visit(
       [&](const auto& kind) -> std::unique_ptr<StepRun> {
         if constexpr (std::is_same_v<std::decay_t<decltype(kind)>, plan::RelationalStep>) {
@@ -55,55 +66,49 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context, std::siz
           return Build(context, kind);
         }
       },
-      plan_.steps[step]);
+      plan_.steps[pipeline_.asking[context.place]]);
 }
 
 std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
                                             const plan::AskFilterStep& step) const {
   AskFilter::Options options;
   options.feeds_later_step = step.feeds.has_value();
-  std::vector<std::string> columns;
+  const auto columns = ColumnsOf(plan_, step.relation, step.predicates);
   for (const plan::Predicate& predicate : step.predicates) {
     Stage stage{predicate.call, predicate.negated, {}};
     for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
-      stage.columns.push_back(NumberOf(columns, argument.id_column));
+      stage.columns.push_back(Position(columns, argument.id_column));
     }
     options.stages.push_back(std::move(stage));
   }
-  Domain domain = ReadTableDomain(connection_, relation(step.relation).table, columns,
-                                  Survival(step.relation, context.step));
+  Domain domain =
+      ReadTableDomain(connection_, relation(step.relation).table, columns, Survival(step.relation));
   return std::make_unique<AskFilter>(context, std::move(domain), std::move(options));
 }
 
 std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
                                             const plan::AskJoinStep& step) const {
-  std::vector<std::string> anchor_columns;
-  std::vector<std::string> partner_columns;
-  for (const plan::Predicate& predicate : step.stages) {
-    for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
-      const bool anchor = argument.relation == step.anchor;
-      QUAIL_CHECK(anchor || argument.relation == step.partner);
-      NumberOf(anchor ? anchor_columns : partner_columns, argument.id_column);
-    }
-  }
+  const auto anchor_columns = ColumnsOf(plan_, step.anchor, step.stages);
+  const auto partner_columns = ColumnsOf(plan_, step.partner, step.stages);
   AskJoin::Options options;
+  if (context.place > 0) options.admitted_by = AdmittedBy(context.place, anchor_columns);
   for (const plan::Predicate& predicate : step.stages) {
     Stage stage{predicate.call, predicate.negated, {}};
     for (const plan::Argument& argument : plan_.calls[predicate.call.value()].arguments) {
-      stage.columns.push_back(argument.relation == step.anchor
-                                  ? NumberOf(anchor_columns, argument.id_column)
-                                  : anchor_columns.size() +
-                                        NumberOf(partner_columns, argument.id_column));
+      const bool anchor = argument.relation == step.anchor;
+      QUAIL_CHECK(anchor || argument.relation == step.partner);
+      stage.columns.push_back(anchor ? Position(anchor_columns, argument.id_column)
+                                     : anchor_columns.size() +
+                                           Position(partner_columns, argument.id_column));
     }
     options.stages.push_back(std::move(stage));
   }
   PairDomain domain;
   if (step.pairs_sql.empty()) {
-    domain =
-        PairDomain::Cross(ReadTableDomain(connection_, relation(step.anchor).table, anchor_columns,
-                                          Survival(step.anchor, context.step)),
-                          ReadTableDomain(connection_, relation(step.partner).table,
-                                          partner_columns, Survival(step.partner, context.step)));
+    domain = PairDomain::Cross(ReadTableDomain(connection_, relation(step.anchor).table,
+                                               anchor_columns, Survival(step.anchor)),
+                               ReadTableDomain(connection_, relation(step.partner).table,
+                                               partner_columns, Survival(step.partner)));
   } else {
     domain = PairDomain::Sparse(
         ReadDomain(connection_, step.pairs_sql, anchor_columns.size() + partner_columns.size()),

@@ -2,21 +2,25 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "exec/operators/step_run.h"
+#include "exec/pipeline.h"
 #include "plan/physical.h"
 #include "relational/connection.h"
 
 namespace quail::exec {
 
-/// Reads the domain of a step of the plan, as the relations' tables stand, and makes the operator
-/// that asks it. Rows that an earlier filter step dropped are no part of it.
+/// Reads the domains of the steps of a pipeline, as the relations' tables stand, and makes the
+/// operators that ask them. Rows that a filter step before the pipeline dropped are no part of it.
 class StepBuilder {
  public:
-  StepBuilder(const plan::PhysicalPlan& plan, relational::Connection& connection)
-      : plan_(plan), connection_(connection) {}
+  StepBuilder(const plan::PhysicalPlan& plan, relational::Connection& connection,
+              const Pipeline& pipeline)
+      : plan_(plan), connection_(connection), pipeline_(pipeline) {}
 
-  std::unique_ptr<StepRun> Build(const StepContext& context, std::size_t step) const;
+  /// REQUIRES: context.place is the place of a step in `pipeline.asking`.
+  std::unique_ptr<StepRun> Build(const StepContext& context) const;
 
  private:
   std::unique_ptr<StepRun> Build(const StepContext& context, const plan::AskFilterStep& step) const;
@@ -24,11 +28,15 @@ class StepBuilder {
   std::unique_ptr<StepRun> Build(const StepContext& context, const plan::AskColumnStep& step) const;
 
   const plan::Relation& relation(plan::RelationId id) const;
-  /// The condition under which a row of the relation survived the filter steps before `step`.
-  std::string Survival(plan::RelationId relation, std::size_t step) const;
+  /// The condition under which a row of the relation survived the filter steps before the pipeline.
+  std::string Survival(plan::RelationId relation) const;
+  /// The columns of a join's anchors that are what the step before lets survive.
+  std::vector<std::size_t> AdmittedBy(std::size_t place,
+                                      const std::vector<std::string>& anchor_columns) const;
 
   const plan::PhysicalPlan& plan_;
   relational::Connection& connection_;
+  const Pipeline& pipeline_;
 };
 
 /// "filter", the aliases and the anchor of a step, for reports. False for a relational step.

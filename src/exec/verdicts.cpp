@@ -103,9 +103,10 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
                        const std::string& reason) {
   QUAIL_CHECK(verdict != Verdict::kUndecided);
   QUAIL_CHECK_EQ(key.size(), width_);
-  if (Find(key).verdict == Verdict::kUndecided) ++decided_;
   Cell cell;
-  if (!matrices_.empty() && FindCell(key, cell)) {
+  const bool in_matrix = !matrices_.empty() && FindCell(key, cell);
+  if (in_matrix && Find(key).verdict == Verdict::kUndecided) ++decided_;
+  if (in_matrix) {
     Matrix& matrix = matrices_[cell.matrix];
     std::uint8_t bits = kCellInTable;
     if (verdict == Verdict::kFalse) bits = kCellFalse;
@@ -117,6 +118,7 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
     if (bits != kCellInTable) return;
   }
   const std::size_t entry = Entry(key);
+  if (!in_matrix && verdicts_[entry] == Verdict::kUndecided) ++decided_;
   verdicts_[entry] = verdict;
   if (keeps_margins_) margins_[entry] = margin;
   if (verdict == Verdict::kError) failed_entries_[entry].reason = ReasonIndex(reason);

@@ -240,7 +240,10 @@ void Packer::AddAsk(std::uint32_t slot, std::int32_t last_row) {
   ++step.asks;
   step.requested_tokens += path_tokens;
   const PathTrie::Position end =
-      parts_.trie.Insert(named.position, leaf.tokens, PathTrie::Keep::kCopy).position;
+      parts_.trie
+          .Insert(named.position, leaf.tokens,
+                  leaf.stable ? PathTrie::Keep::kStable : PathTrie::Keep::kCopy)
+          .position;
   counters_.minimum_tokens += parts_.trie.Count(end);
   chunk_.asks.push_back({SourceId(source.id), leaf.index,
                          source.target == kNoKv ? 0 : source.target_serial, path_tokens,

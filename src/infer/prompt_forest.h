@@ -39,6 +39,7 @@ enum class ReadoutKind : std::uint8_t {
 struct Leaf {
   std::uint64_t index = 0;  ///< chosen by the source; comes back in the answer
   std::span<const TokenId> tokens;
+  bool stable = false;  ///< the tokens outlive the forest, which then need not copy them
 };
 
 /// Pulled by the forest when there is room: the many asks under one node, never interned, two bits

@@ -116,34 +116,63 @@ void Price(PlanDraft& draft, const spec::Workload& work, StepEstimate& estimate)
   estimate.predicted_seconds = draft.cost.PredictedStepSeconds(work, estimate.asks);
 }
 
-void PlaceFilters(PlanDraft& draft) {
-  for (const auto& group : draft.filters) {
-    AskFilterStep step{group.relation, {}, std::nullopt};
-    StepEstimate estimate;
-    const double rows = draft.RowsOf(group.relation);
-    estimate.name = fmt::format("filter {}", draft.logical.relations[group.relation.value()].alias);
-    estimate.rows_in = rows;
-    spec::Workload work;
-    double reached = 1;
-    for (const std::size_t conjunct : group.conjuncts) {
-      const Call& call = draft.CallOf(conjunct);
-      const PromptTokens prompt = draft.cost.PromptOf(call);
-      TextSide side = draft.SideOf(call, group.relation);
-      if (step.predicates.empty()) work += draft.cost.Document(side, prompt);
-      side.count *= reached;
-      work += draft.cost.FilterAsk(side, prompt);
-      estimate.asks += side.count;
-      estimate.requested_tokens += side.count * (prompt.preamble + side.mean + prompt.question);
-      reached *= draft.PassRate(conjunct);
-      step.predicates.push_back({call.id, draft.logical.ai_conjuncts[conjunct].negated});
-      draft.query.Decide(conjunct);
-    }
-    estimate.selectivity = reached;
-    estimate.selectivity_from = draft.PassRateSource(group.conjuncts[0]);
-    Price(draft, work, estimate);
-    draft.survivors[group.relation.value()] = reached;
-    AddStep(draft, std::move(step), std::move(estimate));
+void PlaceFilter(PlanDraft& draft, const PlanDraft::Filters& group) {
+  AskFilterStep step{group.relation, {}, std::nullopt};
+  StepEstimate estimate;
+  const double rows = draft.RowsOf(group.relation);
+  estimate.name = fmt::format("filter {}", draft.logical.relations[group.relation.value()].alias);
+  estimate.rows_in = rows;
+  spec::Workload work;
+  double reached = 1;
+  for (const std::size_t conjunct : group.conjuncts) {
+    const Call& call = draft.CallOf(conjunct);
+    const PromptTokens prompt = draft.cost.PromptOf(call);
+    TextSide side = draft.SideOf(call, group.relation);
+    if (step.predicates.empty()) work += draft.cost.Document(side, prompt);
+    side.count *= reached;
+    work += draft.cost.FilterAsk(side, prompt);
+    estimate.asks += side.count;
+    estimate.requested_tokens += side.count * (prompt.preamble + side.mean + prompt.question);
+    reached *= draft.PassRate(conjunct);
+    step.predicates.push_back({call.id, draft.logical.ai_conjuncts[conjunct].negated});
+    draft.query.Decide(conjunct);
   }
+  estimate.selectivity = reached;
+  estimate.selectivity_from = draft.PassRateSource(group.conjuncts[0]);
+  Price(draft, work, estimate);
+  draft.survivors[group.relation.value()] = reached;
+  AddStep(draft, std::move(step), std::move(estimate));
+}
+
+/// Places the filters of a relation unless that is done.
+void PlaceFiltersOf(PlanDraft& draft, RelationId relation) {
+  const auto found = std::find_if(draft.filters.begin(), draft.filters.end(),
+                                  [&](const auto& group) { return group.relation == relation; });
+  if (found == draft.filters.end()) return;
+  PlaceFilter(draft, *found);
+  draft.filters.erase(found);
+}
+
+/// Of relations that no join reads.
+void PlaceFilters(PlanDraft& draft) {
+  std::vector<RelationId> relations;
+  for (const auto& group : draft.filters) {
+    const bool joined = std::any_of(draft.joins.begin(), draft.joins.end(), [&](const auto& join) {
+      return join.anchor == group.relation || join.partner == group.relation;
+    });
+    if (!joined) relations.push_back(group.relation);
+  }
+  for (const RelationId relation : relations) PlaceFiltersOf(draft, relation);
+}
+
+/// The filters that join `index` needs, those of its anchor last: what passes them goes on at once
+/// to this join and to those after it that have the same anchor, while its KV is held (executor).
+void PlaceFiltersBefore(PlanDraft& draft, std::size_t index) {
+  const RelationId anchor = draft.joins[index].anchor;
+  for (std::size_t i = index; i < draft.joins.size() && draft.joins[i].anchor == anchor; ++i) {
+    PlaceFiltersOf(draft, draft.joins[i].partner);
+  }
+  PlaceFiltersOf(draft, anchor);
 }
 
 /// The anchor's id columns, then the partner's, each once, by first use in the stages' arguments.
@@ -206,12 +235,14 @@ bool ReadLater(const PlanDraft& draft, std::size_t index, RelationId relation) {
 void PlaceBarrier(PlanDraft& draft, RelationId relation, RelationId other) {
   StepEstimate estimate;
   estimate.name = fmt::format("keep matched {}", draft.logical.relations[relation.value()].alias);
-  AddStep(draft, RelationalStep{draft.query.DeleteUnmatched(relation, other)}, std::move(estimate));
+  AddStep(draft, RelationalStep{draft.query.DeleteUnmatched(relation, other), relation},
+          std::move(estimate));
 }
 
 void PlaceJoins(PlanDraft& draft) {
   for (std::size_t i = 0; i < draft.joins.size(); ++i) {
     const auto& join = draft.joins[i];
+    PlaceFiltersBefore(draft, i);
     AskJoinStep step{join.anchor, join.partner, {}, ""};
     for (const std::size_t conjunct : join.conjuncts) {
       step.stages.push_back(
@@ -314,9 +345,9 @@ constexpr std::array kPasses = {
     Pass{"choose_anchors", ChooseAnchors},  // from token counts alone, so before any selectivity
     Pass{"merge_stages", MergeStages},      // needs anchors
     Pass{"order_joins", OrderJoins},
-    Pass{"place_filters", PlaceFilters},  // filters before joins: an ask a row, not an ask a pair
-    Pass{"place_joins", PlaceJoins},
-    Pass{"place_guarded", PlaceGuarded},    // after the plain predicates, which cost least a row
+    Pass{"place_filters", PlaceFilters},
+    Pass{"place_joins", PlaceJoins},      // each after its filters: an ask a row, not an ask a pair
+    Pass{"place_guarded", PlaceGuarded},  // after the plain predicates, which cost least a row
     Pass{"place_computed", PlaceComputed},  // on rows that pass all conditions
     Pass{"link_feeds", LinkFeeds},
     Pass{"keep_limit", KeepLimit},

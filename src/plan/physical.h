@@ -112,6 +112,9 @@ struct AskColumnStep {
 /// not before.
 struct RelationalStep {
   std::string sql;
+  /// Set where `sql` deletes the rows of one side of the join step before it that are in no pair
+  /// which all its stages let survive. Such a step may run later, until a step reads that relation.
+  std::optional<RelationId> keeps_matched = std::nullopt;
 };
 
 using Step = std::variant<RelationalStep, AskFilterStep, AskJoinStep, AskColumnStep>;

@@ -1,6 +1,7 @@
 #include "exec/operators/ask_filter.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -10,20 +11,25 @@ namespace {
 
 constexpr unsigned kStageShift = 48;
 
+bool HasNull(std::span<const TextId> key) { return std::ranges::find(key, kNullText) != key.end(); }
+
 }  // namespace
 
 AskFilter::AskFilter(const StepContext& context, Domain domain, Options options)
     : StepRun(context), domain_(std::move(domain)), options_(std::move(options)) {
   counters_.kind = options_.is_column ? "column" : "filter";
   counters_.rows_in = domain_.total_weight();
+  waits_.resize(domain_.size());
+  for (const Stage& stage : options_.stages) {
+    const std::set<std::size_t> used(stage.columns.begin(), stage.columns.end());
+    distinct_keys_.push_back(used.size() == domain_.width);
+  }
 }
 
-std::vector<TextId> AskFilter::Key(std::size_t item, std::size_t stage) const {
-  std::vector<TextId> key;
-  for (const std::size_t column : options_.stages[stage].columns) {
-    key.push_back(domain_.row(item)[column]);
-  }
-  return key;
+void AskFilter::FillKey(std::size_t item, std::size_t stage, Key& key) const {
+  key.clear();
+  const auto row = domain_.row(item);
+  for (const std::size_t column : options_.stages[stage].columns) key.push_back(row[column]);
 }
 
 void AskFilter::Feed() {
@@ -33,87 +39,104 @@ void AskFilter::Feed() {
 void AskFilter::Advance(std::size_t item, std::size_t stage) {
   for (; stage < options_.stages.size(); ++stage) {
     counters_.asked += domain_.weights[item];
-    std::vector<TextId> key = Key(item, stage);
-    if (std::ranges::find(key, kNullText) != key.end()) {
+    FillKey(item, stage, key_);
+    if (HasNull(key_)) {
       counters_.null_input += domain_.weights[item];
       return Drop(item, stage);
     }
-    const Judgement judgement = table(options_.stages[stage]).Find(key);
-    if (judgement.verdict == Verdict::kUndecided) {
-      auto& line = waiting_[{stage, std::move(key)}];
-      line.push_back(item);
-      if (line.size() == 1) Submit(item, stage);
-      return;
-    }
+    const Judgement judgement = table(options_.stages[stage]).Find(key_);
+    if (judgement.verdict == Verdict::kUndecided) return Wait(item, stage, key_);
     if (!Settle(item, stage, judgement)) return;
   }
   counters_.rows_out += domain_.weights[item];
+  if (next_ != nullptr) next_->Admit(domain_.row(item));
 }
 
-void AskFilter::Submit(std::size_t item, std::size_t stage) {
-  const std::vector<TextId> key = Key(item, stage);
+void AskFilter::Wait(std::size_t item, std::size_t stage, const Key& key) {
+  if (distinct_keys_[stage]) {
+    waits_[item] = true;
+  } else {
+    auto& line = shared_[{stage, key}];
+    line.push_back(item);
+    if (line.size() > 1) return;
+  }
+  Submit(item, stage, key);
+}
+
+void AskFilter::Submit(std::size_t item, std::size_t stage, const Key& key) {
+  ++waiting_;
   const bool read_again = options_.feeds_later_step || stage + 1 < options_.stages.size();
-  context_.evaluator.Ask(
-      FilterAsk{question(options_.stages[stage]), key, item | (std::uint64_t{stage} << kStageShift),
-                static_cast<std::int32_t>(stage), context_.step, read_again ? 1.0 : 0.0});
+  context_.evaluator.Ask(FilterAsk{question(options_.stages[stage]), key,
+                                   Tag(item | (std::uint64_t{stage} << kStageShift)),
+                                   Priority(stage), context_.step, read_again ? 1.0 : 0.0});
 }
 
 bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& judgement) {
   const Stage& predicate = options_.stages[stage];
   if (judgement.verdict == Verdict::kError) {
-    CountFailure(predicate, Key(item, stage), domain_.weights[item]);
+    FillKey(item, stage, key_);
+    CountFailure(predicate, key_, domain_.weights[item]);
   }
-  if (options_.is_column ||
-      predicate.Survives(context_.verdicts.Truth(predicate.call, judgement))) {
-    const bool last = stage + 1 == options_.stages.size();
-    if (last && !options_.feeds_later_step && stage > 0) {
-      context_.evaluator.Expect(question(predicate), Key(item, stage), 0);
-    }
-    return true;
-  }
-  Drop(item, stage);
-  return false;
+  const bool survives =
+      options_.is_column || predicate.Survives(context_.verdicts.Truth(predicate.call, judgement));
+  const bool last = stage + 1 == options_.stages.size();
+  if (!survives || (last && !options_.feeds_later_step)) Drop(item, stage);
+  return survives;
 }
 
+/// Its documents are not read again, as far as this step knows.
 void AskFilter::Drop(std::size_t item, std::size_t stage) {
-  if (stage == 0 && options_.stages.size() == 1 && !options_.feeds_later_step) return;
+  if (!keeps_documents()) return;
   for (std::size_t asked = 0; asked <= stage; ++asked) {
-    const std::vector<TextId> key = Key(item, asked);
-    if (std::ranges::find(key, kNullText) != key.end()) continue;
-    context_.evaluator.Expect(question(options_.stages[asked]), key, 0);
+    const bool again = asked > 0 && std::ranges::equal(options_.stages[asked].columns,
+                                                       options_.stages[asked - 1].columns);
+    if (again) continue;
+    FillKey(item, asked, key_);
+    if (!HasNull(key_)) context_.evaluator.Expect(question(options_.stages[asked]), key_, 0);
   }
 }
 
 void AskFilter::Take(const Outcome& outcome) {
-  const std::size_t stage = outcome.tag >> kStageShift;
-  const std::size_t first = outcome.tag & ((std::uint64_t{1} << kStageShift) - 1);
-  const auto found = waiting_.find({stage, Key(first, stage)});
-  QUAIL_CHECK(found != waiting_.end());
-  const std::vector<std::size_t> items = std::move(found->second);
-  const std::vector<TextId> key = found->first.second;
-  waiting_.erase(found);
-  Record(options_.stages[stage], key, outcome);
-  const Judgement judgement = table(options_.stages[stage]).Find(key);
-  for (const std::size_t item : items) {
+  const std::uint64_t tag = OwnTag(outcome.tag);
+  const std::size_t stage = tag >> kStageShift;
+  const std::size_t first = tag & ((std::uint64_t{1} << kStageShift) - 1);
+  --waiting_;
+  FillKey(first, stage, key_);
+  Record(options_.stages[stage], key_, outcome);
+  const Judgement judgement{outcome.verdict, outcome.margin, 0};
+  if (distinct_keys_[stage]) {
+    QUAIL_CHECK(waits_[first]);
+    waits_[first] = false;
+    if (Settle(first, stage, judgement)) Advance(first, stage + 1);
+    return;
+  }
+  const auto line = shared_.extract({stage, key_});
+  QUAIL_CHECK(!line.empty());
+  for (const std::size_t item : line.mapped()) {
     if (Settle(item, stage, judgement)) Advance(item, stage + 1);
   }
 }
 
+void AskFilter::CountUnjudged(std::size_t item) {
+  counters_.asked -= domain_.weights[item];
+  counters_.unjudged += domain_.weights[item];
+}
+
 void AskFilter::Stop() {
-  for (const auto& [place, items] : waiting_) {
-    for (const std::size_t item : items) {
-      counters_.asked -= domain_.weights[item];
-      counters_.unjudged += domain_.weights[item];
-    }
+  for (std::size_t item = 0; item < next_item_; ++item) {
+    if (waits_[item]) CountUnjudged(item);
+    waits_[item] = false;
   }
-  waiting_.clear();
+  for (const auto& [place, items] : shared_) {
+    for (const std::size_t item : items) CountUnjudged(item);
+  }
+  shared_.clear();
+  waiting_ = 0;
   for (; next_item_ < domain_.size(); ++next_item_) {
     counters_.unjudged += domain_.weights[next_item_];
   }
 }
 
-std::uint64_t AskFilter::open_asks() const {
-  return waiting_.size() + (domain_.size() - next_item_);
-}
+std::uint64_t AskFilter::open_asks() const { return waiting_ + (domain_.size() - next_item_); }
 
 }  // namespace quail::exec

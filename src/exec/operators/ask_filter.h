@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -27,19 +28,28 @@ class AskFilter : public StepRun {
   std::uint64_t open_asks() const override;
 
  private:
+  using Key = std::vector<TextId>;
+
   /// Brings a tuple forward from `stage` until it needs an answer, is dropped or has passed.
   void Advance(std::size_t item, std::size_t stage);
   /// Decides a stage of an item with a judgement: true when it goes on to the next.
   bool Settle(std::size_t item, std::size_t stage, const Judgement& judgement);
-  void Submit(std::size_t item, std::size_t stage);
+  void Wait(std::size_t item, std::size_t stage, const Key& key);
+  void Submit(std::size_t item, std::size_t stage, const Key& key);
   void Drop(std::size_t item, std::size_t stage);
-  std::vector<TextId> Key(std::size_t item, std::size_t stage) const;
+  void CountUnjudged(std::size_t item);
+  bool keeps_documents() const { return options_.feeds_later_step || options_.stages.size() > 1; }
+  void FillKey(std::size_t item, std::size_t stage, Key& key) const;
 
   Domain domain_;
   Options options_;
+  std::vector<bool> distinct_keys_;  ///< by stage: no two tuples have one key
   std::size_t next_item_ = 0;
-  /// Asked and not answered: the tuples that wait for each (stage, key).
-  std::map<std::pair<std::size_t, std::vector<TextId>>, std::vector<std::size_t>> waiting_;
+  std::uint64_t waiting_ = 0;  ///< asks that are not answered
+  std::vector<bool> waits_;    ///< by tuple: it waits for an ask that is its own
+  /// The tuples that wait for a key which others may have too, by (stage, key).
+  std::map<std::pair<std::size_t, Key>, std::vector<std::size_t>> shared_;
+  Key key_;
 };
 
 }  // namespace quail::exec

@@ -1,7 +1,6 @@
 #include "exec/operators/ask_join.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -80,14 +79,49 @@ AskJoin::AskJoin(const StepContext& context, PairDomain domain, Options options)
     : StepRun(context), domain_(std::move(domain)), options_(std::move(options)) {
   QUAIL_CHECK(!options_.is_column || options_.stages.size() == 1);
   counters_.kind = options_.is_column ? "column" : "join";
-  counters_.rows_in = domain_.total_weight();
   anchors_.resize(domain_.anchors.size());
   open_asks_ = domain_.pairs();
+  QueueAnchors();
   for (std::size_t i = 0; i < options_.stages.size(); ++i) {
     stages_.push_back(MakeStage(options_.stages[i]));
     stage_by_stage_ |= stages_.back().repeats;
     ReserveVerdicts(i);
   }
+}
+
+void AskJoin::QueueAnchors() {
+  const auto count = static_cast<std::uint32_t>(anchors_.size());
+  if (!options_.admitted_by) {
+    admitted_.resize(count);
+    std::iota(admitted_.begin(), admitted_.end(), 0U);
+    counters_.rows_in = domain_.total_weight();
+    return;
+  }
+  QUAIL_CHECK(!domain_.partners_of);
+  std::vector<TextId> tuple;
+  for (std::uint32_t anchor = 0; anchor < count; ++anchor) {
+    tuple.clear();
+    for (const std::size_t column : *options_.admitted_by) {
+      tuple.push_back(domain_.anchors.row(anchor)[column]);
+    }
+    outside_[tuple].push_back(anchor);
+  }
+}
+
+void AskJoin::Admit(std::span<const TextId> tuple) {
+  const auto found = outside_.extract(std::vector<TextId>(tuple.begin(), tuple.end()));
+  QUAIL_CHECK_MSG(!found.empty(), "a tuple that belongs to no anchor, or is admitted twice");
+  for (const std::uint32_t anchor : found.mapped()) {
+    admitted_.push_back(anchor);
+    counters_.rows_in += domain_.anchors.weights[anchor] * domain_.partners.total_weight();
+  }
+}
+
+void AskJoin::Close() {
+  for (const auto& [tuple, anchors] : outside_) {
+    open_asks_ -= std::min<std::uint64_t>(open_asks_, anchors.size() * domain_.partners.size());
+  }
+  outside_.clear();
 }
 
 AskJoin::StageState AskJoin::MakeStage(const Stage& stage) const {
@@ -143,6 +177,14 @@ void AskJoin::FillKey(std::size_t stage, std::size_t anchor, std::size_t partner
   }
 }
 
+std::vector<TextId> AskJoin::AnchorKey(std::size_t stage, std::size_t anchor) const {
+  std::vector<TextId> key;
+  for (const std::size_t column : stages_[stage].from_anchor) {
+    key.push_back(domain_.anchors.row(anchor)[column]);
+  }
+  return key;
+}
+
 std::uint64_t AskJoin::Weight(std::size_t anchor, std::size_t partner) const {
   if (!domain_.partners_of) {
     return domain_.anchors.weights[anchor] * domain_.partners.weights[partner];
@@ -167,9 +209,10 @@ std::vector<std::uint32_t> AskJoin::Alive(std::size_t anchor) const {
 
 void AskJoin::Feed() {
   while (context_.evaluator.room() > 0) {
-    if (next_anchor_ < anchors_.size()) {
-      BeginStage(next_anchor_++);
-    } else if (stage_by_stage_ && waiting_ == 0 && common_stage_ < stages_.size()) {
+    if (next_admitted_ < admitted_.size()) {
+      BeginStage(admitted_[next_admitted_++]);
+    } else if (stage_by_stage_ && outside_.empty() && waiting_ == 0 &&
+               common_stage_ < stages_.size()) {
       NextStageOfAll();
     } else {
       return;
@@ -179,7 +222,7 @@ void AskJoin::Feed() {
 
 void AskJoin::NextStageOfAll() {
   for (std::size_t anchor = 0; anchor < anchors_.size(); ++anchor) EndStage(anchor);
-  if (++common_stage_ < stages_.size()) next_anchor_ = 0;
+  if (++common_stage_ < stages_.size()) next_admitted_ = 0;
 }
 
 AskJoin::Indices AskJoin::ToAsk(std::size_t anchor, std::span<const std::uint32_t> alive,
@@ -220,10 +263,7 @@ void AskJoin::BeginStage(std::size_t index) {
   for (const std::uint32_t partner : alive) weight += Weight(index, partner);
   counters_.asked += weight;
 
-  std::vector<TextId> anchor_key;
-  for (const std::size_t column : state.from_anchor) {
-    anchor_key.push_back(domain_.anchors.row(index)[column]);
-  }
+  const std::vector<TextId> anchor_key = AnchorKey(anchor.stage, index);
   if (HasNull(anchor_key)) {
     counters_.null_input += weight;
     anchor.alive = std::make_shared<const std::vector<std::uint32_t>>();
@@ -232,31 +272,32 @@ void AskJoin::BeginStage(std::size_t index) {
     anchor.waiting = ask ? ask->size() : state.list->size();
     waiting_ += anchor.waiting;
     if (anchor.waiting > 0) {
-      const bool more = anchor.stage + 1 < stages_.size();
-      context_.evaluator.Ask(
-          JoinAsk{question(options_.stages[anchor.stage]), anchor_key, state.list, ask, index,
-                  static_cast<std::int32_t>(anchor.stage), context_.step, more ? 1.0 : 0.0});
+      const bool read_again = anchor.stage + 1 < stages_.size() || next_ != nullptr;
+      context_.evaluator.Ask(JoinAsk{question(options_.stages[anchor.stage]), anchor_key,
+                                     state.list, ask, Tag(index), Priority(anchor.stage),
+                                     context_.step, read_again ? 1.0 : 0.0});
     }
   }
   if (anchor.waiting == 0 && !stage_by_stage_) EndStage(index);
 }
 
 void AskJoin::Take(const Outcome& outcome) {
-  Anchor& anchor = anchors_[outcome.tag];
+  const std::size_t index = OwnTag(outcome.tag);
+  Anchor& anchor = anchors_[index];
   const Stage& stage = options_.stages[anchor.stage];
-  std::vector<TextId> key;
-  FillKey(anchor.stage, outcome.tag, outcome.index, key);
+  std::vector<TextId>& key = key_;
+  FillKey(anchor.stage, index, outcome.index, key);
   Record(stage, key, outcome);
   const Judgement judgement{outcome.verdict, outcome.margin, 0};
   if (anchor.stage + 1 == stages_.size() &&
       stage.Survives(context_.verdicts.Truth(stage.call, judgement))) {
-    passed_ += Weight(outcome.tag, outcome.index);
+    passed_ += Weight(index, outcome.index);
   }
   QUAIL_CHECK(anchor.waiting > 0 && waiting_ > 0);
   --anchor.waiting;
   --waiting_;
   if (open_asks_ > 0) --open_asks_;
-  if (anchor.waiting == 0 && !stage_by_stage_) EndStage(outcome.tag);
+  if (anchor.waiting == 0 && !stage_by_stage_) EndStage(index);
 }
 
 void AskJoin::EndStage(std::size_t index) {
@@ -280,38 +321,40 @@ void AskJoin::EndStage(std::size_t index) {
     if (last) counters_.rows_out += Weight(index, partner);
     survivors->push_back(partner);
   }
-  const bool goes_on = !last && !survivors->empty();
-  if (!goes_on && anchor.stage > 0) {
-    std::vector<TextId> anchor_key;
-    for (const std::size_t column : stages_[anchor.stage].from_anchor) {
-      anchor_key.push_back(domain_.anchors.row(index)[column]);
-    }
+  const bool goes_on = !survivors->empty() && (!last || next_ != nullptr);
+  const bool expected = anchor.stage > 0 || options_.admitted_by || next_ != nullptr;
+  if (!goes_on && expected) {
+    const std::vector<TextId> anchor_key = AnchorKey(anchor.stage, index);
     if (!HasNull(anchor_key)) context_.evaluator.Expect(question(stage), anchor_key, 0);
   }
-  if (last) return;
+  if (last) {
+    if (goes_on) next_->Admit(domain_.anchors.row(index));
+    return;
+  }
   anchor.alive = std::move(survivors);
   ++anchor.stage;
   if (goes_on && !stage_by_stage_) BeginStage(index);
 }
 
 void AskJoin::Stop() {
-  std::vector<TextId> key;
-  for (std::size_t index = 0; index < anchors_.size(); ++index) {
+  for (std::size_t place = 0; place < admitted_.size(); ++place) {
+    const std::uint32_t index = admitted_[place];
     const Anchor& anchor = anchors_[index];
-    const bool untouched = !anchor.begun && index >= next_anchor_;
+    const bool untouched = !anchor.begun && place >= next_admitted_;
     if (!anchor.begun && !untouched) continue;
     for (const std::uint32_t partner : Alive(index)) {
-      FillKey(anchor.stage, index, partner, key);
+      FillKey(anchor.stage, index, partner, key_);
       const bool undecided =
-          !HasNull(key) &&
-          table(options_.stages[anchor.stage]).Find(key).verdict == Verdict::kUndecided;
+          !HasNull(key_) &&
+          table(options_.stages[anchor.stage]).Find(key_).verdict == Verdict::kUndecided;
       if (!undecided && !untouched) continue;
       counters_.unjudged += Weight(index, partner);
       if (!untouched) counters_.asked -= Weight(index, partner);
     }
     if (!untouched && anchor.stage + 1 == stages_.size()) EndStage(index);
   }
-  next_anchor_ = anchors_.size();
+  next_admitted_ = admitted_.size();
+  outside_.clear();
   common_stage_ = stages_.size();
   waiting_ = 0;
   open_asks_ = 0;

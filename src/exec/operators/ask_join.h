@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,11 +37,16 @@ class AskJoin : public StepRun {
   struct Options {
     std::vector<Stage> stages;  ///< columns: the anchor's, then the partner's, numbered through
     bool is_column = false;     ///< every pair needs the value
+    /// Set where anchors come one by one (Admit): the anchor's columns that are the admitted
+    /// tuples.
+    std::optional<std::vector<std::size_t>> admitted_by = std::nullopt;
   };
   AskJoin(const StepContext& context, PairDomain domain, Options options);
 
   void Feed() override;
   void Take(const Outcome& outcome) override;
+  void Admit(std::span<const TextId> tuple) override;
+  void Close() override;
   void Stop() override;
   std::uint64_t survivors() const override { return passed_; }
   std::uint64_t open_asks() const override { return open_asks_; }
@@ -65,12 +71,15 @@ class AskJoin : public StepRun {
     std::set<std::vector<TextId>> asked;  ///< where keys can repeat
   };
 
+  void QueueAnchors();
+  void AdmitAnchor(std::uint32_t anchor);
   StageState MakeStage(const Stage& stage) const;
   void ReserveVerdicts(std::size_t stage);
   void BeginStage(std::size_t anchor);
   void EndStage(std::size_t anchor);
   /// Partners of the anchor's stage that must be asked; null: all partners of the list.
   Indices ToAsk(std::size_t anchor, std::span<const std::uint32_t> alive, bool all);
+  std::vector<TextId> AnchorKey(std::size_t stage, std::size_t anchor) const;
   void FillKey(std::size_t stage, std::size_t anchor, std::size_t partner,
                std::vector<TextId>& key) const;
   std::uint64_t Weight(std::size_t anchor, std::size_t partner) const;
@@ -81,12 +90,16 @@ class AskJoin : public StepRun {
   Options options_;
   std::vector<StageState> stages_;
   std::vector<Anchor> anchors_;
-  std::size_t next_anchor_ = 0;
+  std::vector<std::uint32_t> admitted_;  ///< anchors in the order of asking
+  std::size_t next_admitted_ = 0;
+  /// Anchors that may still be admitted, by the tuple that admits them.
+  std::map<std::vector<TextId>, std::vector<std::uint32_t>> outside_;
   bool stage_by_stage_ = false;  ///< keys repeat: an anchor's stage ends with the stage of all
   std::size_t common_stage_ = 0;
   std::uint64_t open_asks_ = 0;
   std::uint64_t waiting_ = 0;
   std::uint64_t passed_ = 0;
+  std::vector<TextId> key_;
 };
 
 }  // namespace quail::exec

@@ -4,6 +4,10 @@
 
 namespace quail::exec {
 
+void StepRun::Admit(std::span<const TextId>) {
+  QUAIL_CHECK_MSG(false, "a step that admits nothing");
+}
+
 void StepRun::Record(const Stage& stage, std::span<const TextId> key, const Outcome& outcome) {
   table(stage).Set(key, outcome.verdict, outcome.margin, outcome.reason);
   ++counters_.distinct;

@@ -35,6 +35,8 @@ class ExecutorTest : public testing::Test {
   /// "fail" as they say.
   PlantedAnswer Answer(std::string_view prompt, std::span<const std::string_view> arguments) {
     ++evaluations_;
+    (arguments.size() == 2 ? last_pair_ : last_single_) = evaluations_;
+    if (arguments.size() == 2 && first_pair_ == 0) first_pair_ = evaluations_;
     const auto holds = [&](std::string_view word) {
       return std::ranges::any_of(arguments, [&](std::string_view argument) {
         return argument.find(word) != std::string_view::npos;
@@ -102,6 +104,9 @@ class ExecutorTest : public testing::Test {
   base::CancelFlag cancel_;
   std::vector<std::string> notices_;
   int evaluations_ = 0;
+  int last_single_ = 0;  ///< evaluation in which a filter was last asked
+  int first_pair_ = 0;
+  int last_pair_ = 0;
 };
 
 TEST_F(ExecutorTest, FilterJudgesDistinctTextsOnceAndCountsRows) {
@@ -149,6 +154,79 @@ TEST_F(ExecutorTest, CrossJoinAsksSurvivorsOfEarlierFilters) {
   EXPECT_EQ(step(1).distinct, 4U);
   EXPECT_EQ(step(1).rows_out, 5U);
   EXPECT_EQ(step(1).anchor, "a");
+}
+
+TEST_F(ExecutorTest, JoinAsksAnchorsWhileTheirFilterStillRuns) {
+  AddRelation("a", "(0,'-')");
+  AddRelation("b", "(1,'yes'),(2,'7')");
+  relational::QueryText(*connection_,
+                        "INSERT INTO a SELECT i, i, 'yes ' || i, quail_text_id('yes ' || i) "
+                        "FROM range(1, 40001) r(i)");
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, 1});
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(0), RelationId(1), {{AddCall("{0} {1}", {0, 1})}}, ""});
+  Run("SELECT 1");
+  EXPECT_LT(first_pair_, last_single_) << "a barrier between filter and join";
+  EXPECT_EQ(step(0).rows_out, 40000U);
+  EXPECT_EQ(step(1).rows_in, 80000U);
+  EXPECT_EQ(step(1).asked, 80000U);
+  EXPECT_EQ(step(1).rows_out, 40000U + 13756U);
+}
+
+TEST_F(ExecutorTest, AnAnchorGoesFromJoinToJoinWhereItHasAPair) {
+  AddRelation("a", "(1,'yes x w'),(2,'yes x'),(3,'x w'),(4,'yes w'),(5,NULL)");
+  AddRelation("b", "(1,'x'),(2,'nothing')");
+  AddRelation("c", "(1,'w'),(2,'x'),(3,NULL)");
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, 1});
+  const CallId first = AddCall("{0} {1}", {0, 1});
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(0), RelationId(1), {{first}}, ""});
+  plan_.steps.push_back(plan::RelationalStep{
+      "DELETE FROM a WHERE quail_row NOT IN (SELECT a.quail_row FROM a, b WHERE "
+      "quail_verdict(0, a.id_body) AND quail_verdict(1, a.id_body, b.id_body))",
+      RelationId(0)});
+  const CallId second = AddCall("other {0} {1}", {0, 2});
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(0), RelationId(2), {{second}}, ""});
+  EXPECT_EQ(Run("SELECT a.k, c.k FROM a, c WHERE quail_verdict(2, a.id_body, c.id_body) "
+                "ORDER BY ALL"),
+            (Rows{"1|1", "1|2", "2|2"}));
+  ASSERT_EQ(executor_->steps().size(), 3U);
+  EXPECT_EQ(step(0).rows_out, 3U);
+  EXPECT_EQ(step(1).rows_in, 3U * 2U);
+  EXPECT_EQ(step(1).asked, 3U * 2U);
+  EXPECT_EQ(step(1).rows_out, 2U);
+  EXPECT_EQ(step(2).rows_in, 2U * 3U) << "(4) found no pair in the first join";
+  EXPECT_EQ(step(2).null_input, 2U);
+  EXPECT_EQ(step(2).distinct, 4U);
+  EXPECT_EQ(relational::QueryText(*connection_, "SELECT k FROM a ORDER BY k").size(), 2U);
+}
+
+TEST_F(ExecutorTest, AJoinWhoseKeysRepeatWaitsForAllItsAnchors) {
+  AddRelation("a", "(1,'yes x'),(2,'yes x'),(3,'yes y')");
+  AddRelation("b", "(1,'x'),(2,'y')");
+  relational::QueryText(*connection_, "ALTER TABLE a ADD COLUMN id_k INTEGER");
+  relational::QueryText(*connection_, "UPDATE a SET id_k = quail_text_id('k' || k)");
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, 1});
+  const CallId first = AddCall("{0} {1}", {0, 1});
+  const CallId second = AddCall("other {0} {1}", {0, 1});
+  plan_.calls[second.value()].arguments[0].id_column = "id_k";
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(0), RelationId(1), {{first, false}, {second, true}}, ""});
+  EXPECT_EQ(Run("SELECT a.k, b.k FROM a, b WHERE quail_verdict(1, a.id_body, b.id_body) AND NOT "
+                "quail_verdict(2, a.id_k, b.id_body) ORDER BY ALL"),
+            (Rows{"1|1", "1|2", "2|1", "2|2", "3|2"}));
+  EXPECT_EQ(step(1).asked, 6U + 5U);
+}
+
+TEST_F(ExecutorTest, AnErrorThatFailsTheQueryIsFoundWhileTheFilterRuns) {
+  AddRelation("a", "(1,'fail')");
+  AddRelation("b", "(1,'x')");
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, 1});
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(0), RelationId(1), {{AddCall("{0} {1}", {0, 1})}}, ""});
+  EXPECT_THROW(Run("SELECT 1", true), Error);
+  ASSERT_EQ(executor_->steps().size(), 2U);
+  EXPECT_EQ(step(0).error, 1U);
+  EXPECT_EQ(step(1).asked, 0U);
 }
 
 TEST_F(ExecutorTest, AnchorMayBeTheSecondArgument) {

@@ -1,5 +1,6 @@
 #include "optimizer/optimizer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "optimizer/verify.h"
@@ -80,8 +81,8 @@ class PlanBuilder {
     call.function = "AI_FILTER";
     call.options.selectivity = selectivity;
     for (const std::uint32_t relation : relations) {
-      call.prompt += "{" + std::to_string(call.arguments.size()) + "} ok? ";
-      call.arguments.push_back({RelationId(relation), "t" + std::to_string(relation), "x"});
+      call.prompt += fmt::format("{{{}}} ok? ", call.arguments.size());
+      call.arguments.push_back({RelationId(relation), fmt::format("t{}", relation), "x"});
     }
     plan_.calls.push_back(call);
     return call.id;
@@ -154,9 +155,24 @@ TEST(Optimizer, AFilteredAnchorFeedsItsJoin) {
   builder.Relation(50, 2000).Relation(200, 10).Ask({0, 1}).Ask({0}, 0.5).Ask({1}, 0.5);
   const PhysicalPlan plan = builder.Optimize();
   ASSERT_EQ(plan.steps.size(), 3U);
-  EXPECT_EQ(StepAt<AskFilterStep>(plan, 0).feeds, 2U);
-  EXPECT_FALSE(StepAt<AskFilterStep>(plan, 1).feeds);
+  EXPECT_FALSE(StepAt<AskFilterStep>(plan, 0).feeds);
+  EXPECT_EQ(StepAt<AskFilterStep>(plan, 1).relation, RelationId(0)) << "next to its join";
+  EXPECT_EQ(StepAt<AskFilterStep>(plan, 1).feeds, 2U);
   EXPECT_NEAR(plan.estimates[2].asks, 50 * 200 * 0.25, 1e-6);
+}
+
+TEST(Optimizer, PartnersOfJoinsWithOneAnchorAreFilteredBeforeTheAnchor) {
+  PlanBuilder builder;
+  builder.Relation(50, 2000).Relation(200, 10).Relation(100, 10).Ask({0, 1}).Ask({0, 2});
+  builder.Ask({0}, 0.5).Ask({1}, 0.5).Ask({2}, 0.5);
+  const PhysicalPlan plan = builder.Optimize();
+  ASSERT_EQ(plan.steps.size(), 6U);
+  EXPECT_EQ(StepAt<AskFilterStep>(plan, 0).relation, RelationId(1));
+  EXPECT_EQ(StepAt<AskFilterStep>(plan, 1).relation, RelationId(2));
+  EXPECT_EQ(StepAt<AskFilterStep>(plan, 2).relation, RelationId(0));
+  EXPECT_EQ(StepAt<AskJoinStep>(plan, 3).partner, RelationId(1));
+  EXPECT_EQ(StepAt<RelationalStep>(plan, 4).keeps_matched, RelationId(0));
+  EXPECT_EQ(StepAt<AskJoinStep>(plan, 5).partner, RelationId(2));
 }
 
 TEST(Optimizer, EqualitiesRestrictPairsAndEarlierVerdictsToo) {
