@@ -329,8 +329,8 @@ def fetch(arguments):
     if unknown:
         raise FetchError(f"no group {', '.join(sorted(unknown))} in {arguments.lock.name}")
     wanted = [p for p in packages if p["group"] in groups]
-    lay_out([p for p in wanted if p["group"] != "python"], arguments.deps, index)
-    python_packages = [p for p in wanted if p["group"] == "python"]
+    lay_out([p for p in wanted if "extract" in p], arguments.deps, index)
+    python_packages = [p for p in wanted if "extract" not in p]
     if python_packages:
         install_python(python_packages, arguments.venv, index)
 

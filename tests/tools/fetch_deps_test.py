@@ -156,6 +156,12 @@ to = "tiny/include/"
     def test_unknown_group(self):
         self.assert_one_line_error(self.run_tool("--group", "gpu"), "no group gpu")
 
+    def test_package_without_extract_goes_into_the_venv(self):
+        lock = self.root / "deps.lock"
+        lock.write_text(lock.read_text().partition("[[package.extract]]")[0])
+        self.assert_one_line_error(self.run_tool("--group", "core", "--venv", self.root / "absent"),
+                                   "is no virtual environment")
+
     def test_sdist_is_not_built(self):
         sdist = self.wheels / "tiny_model-1.0.tar.gz"
         setup = b"raise SystemExit('the build step ran')"
