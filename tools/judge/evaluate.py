@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Evaluates the embedded judge on the CPU in float32, from the GGUF and an adapter, without any learning framework.
+"""Evaluates the embedded judge on the CPU in float32, from the GGUF and adapters, without any learning framework.
 
-    evaluate.py [--gguf FILE] [--adapter FILE | --raw] [--rows FILE.jsonl ..] [--save MARGINS.npy] [--least-auc X]
+    evaluate.py [--gguf FILE] [--adapter FILE ..] [--rows FILE.jsonl ..] [--only-adapters] [--least-auc X]
 
-Prints AUC / accuracy at margin 0 / calibration error per source of the rows (default: tests/data/judge_eval.jsonl).
-With --least-auc the exit status is 1 if the AUC over all rows is lower.
+Prints AUC / accuracy at margin 0 / calibration error per task of the rows (default: tests/data/judge_eval.jsonl): of each
+adapter (default: the shipped one; several seeds also get their mean and spread), of the raw model, of the likelihood of the
+question given the text (raw model), and of shared keywords. The last two have no zero: theirs is fitted on these rows.
+With --least-auc the exit status is 1 if the first adapter's AUC over all rows is lower.
 """
 import argparse
 import json
@@ -15,8 +17,8 @@ import sys
 import numpy as np
 
 from gguf_file import dequantised, read_gguf, to_half_split
-from judge_scores import auc, summary
-from prompt_layout import FALSE_IDS, TRUE_IDS, make_tokenizer, token_ids
+from judge_scores import auc, fitted, keyword_scores, summary
+from prompt_layout import FALSE_IDS, TRUE_IDS, likelihood_parts, make_encoder, token_ids
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BATCH_TOKENS = 4096
@@ -61,7 +63,7 @@ class JudgeModel:
             if stem.endswith(('attn_q', 'attn_k')):
                 weight = to_half_split(weight, self.heads if stem.endswith('q') else self.kv_heads)
             self.weights[name] = weight
-        self.tokenizer = make_tokenizer(self.metadata)
+        self.encode = make_encoder(self.metadata)
 
     def norm(self, x, weight):
         return x / np.sqrt((x * x).mean(-1, keepdims=True) + self.epsilon) * weight
@@ -92,56 +94,113 @@ class JudgeModel:
         gate = x @ weight('ffn_gate')
         return (gate / (1 + np.exp(-gate)) * (x @ weight('ffn_up'))) @ weight('ffn_down')
 
-    def margins(self, lists):
-        """(scaled margins, label mass) of token lists."""
+    def batches(self, lists):
+        """Row numbers of batches of similar length."""
         order = sorted(range(len(lists)), key=lambda k: len(lists[k]))
-        margins, mass = np.zeros(len(lists), np.float32), np.zeros(len(lists), np.float32)
         while order:
             count = max(1, min(len(order), BATCH_TOKENS // len(lists[order[min(len(order) - 1, 63)]])))
-            numbers, order = order[:count], order[count:]
-            margins[numbers], mass[numbers] = self.batch([lists[k] for k in numbers])
-        return margins, mass
+            yield order[:count]
+            order = order[count:]
 
-    def batch(self, lists):
+    def states(self, lists):
+        """[rows, longest, width] normed states of right-padded token lists."""
         longest = max(map(len, lists))
-        ids = np.array([ids + [0] * (longest - len(ids)) for ids in lists])
-        x = self.weights['token_embd.weight'][ids]
+        x = self.weights['token_embd.weight'][np.array([ids + [0] * (longest - len(ids)) for ids in lists])]
         for layer in range(self.layers):
             x = x + self.attention(self.norm(x, self.weights[f'blk.{layer}.attn_norm.weight']), layer)
             x = x + self.ffn(self.norm(x, self.weights[f'blk.{layer}.ffn_norm.weight']), layer)
-        last = x[np.arange(len(lists)), [len(ids) - 1 for ids in lists]]
-        logits = self.norm(last, self.weights['output_norm.weight']) @ self.weights['token_embd.weight'].T
-        yes, no = logits[:, list(TRUE_IDS)], logits[:, list(FALSE_IDS)]
-        top = logits.max(1, keepdims=True)
-        mass = np.exp(np.concatenate([yes, no], 1) - top).sum(1) / np.exp(logits - top).sum(1)
-        return (yes.max(1) - no.max(1)) * self.margin_scale, mass
+        return self.norm(x, self.weights['output_norm.weight'])
+
+    def margins(self, lists):
+        """(scaled margins, label mass) of token lists."""
+        margins, mass = np.zeros(len(lists), np.float32), np.zeros(len(lists), np.float32)
+        for numbers in self.batches(lists):
+            states = self.states([lists[k] for k in numbers])
+            last = states[np.arange(len(numbers)), [len(lists[k]) - 1 for k in numbers]]
+            logits = last @ self.weights['token_embd.weight'].T
+            yes, no = logits[:, list(TRUE_IDS)], logits[:, list(FALSE_IDS)]
+            top = logits.max(1, keepdims=True)
+            mass[numbers] = np.exp(np.concatenate([yes, no], 1) - top).sum(1) / np.exp(logits - top).sum(1)
+            margins[numbers] = (yes.max(1) - no.max(1)) * self.margin_scale
+        return margins, mass
+
+    def log_likelihood(self, lists, counts):
+        """Sum of log P of the last `counts` tokens of each list, each given all before it."""
+        sums = np.zeros(len(lists), np.float32)
+        for numbers in self.batches(lists):
+            states = self.states([lists[k] for k in numbers])
+            for row, k in enumerate(numbers):
+                end, count = len(lists[k]), counts[k]
+                logits = states[row, end - count - 1:end - 1] @ self.weights['token_embd.weight'].T
+                top = logits.max(1)
+                chosen = logits[np.arange(count), lists[k][end - count:]]
+                sums[k] = (chosen - top - np.log(np.exp(logits - top[:, None]).sum(1))).sum()
+        return sums
+
+    def likelihood_gains(self, rows):
+        """How much likelier a row's text makes its question (or partner): log P with the text less log P without."""
+        parts = [likelihood_parts(self.encode, row) for row in rows]
+        counts = [len(scored) for *_, scored in parts]
+        behind = self.log_likelihood([head + text + between + scored for head, text, between, scored in parts], counts)
+        alone = self.log_likelihood([head + between + scored for head, _, between, scored in parts], counts)
+        return behind - alone
 
     def judge(self, rows):
-        return self.margins([token_ids(self.tokenizer, row) for row in rows])
+        return self.margins([token_ids(self.encode, row) for row in rows])
+
+
+def columns_of(rows, truths, arguments):
+    """{name: margins} of the baselines and adapters."""
+    columns = {'keywords': fitted(keyword_scores(rows), truths)}
+    if not arguments.only_adapters:
+        raw = JudgeModel(arguments.gguf)
+        columns['likelihood'] = fitted(raw.likelihood_gains(rows), truths)
+        columns['raw model'] = raw.judge(rows)[0]
+    for path in arguments.adapter:
+        margins, mass = JudgeModel(arguments.gguf, path).judge(rows)
+        columns[path.stem] = margins
+        print(f'{path.name}: label mass {mass.mean():.4f}, least {mass.min():.4f}')
+    return columns
+
+
+def tasks_of(rows):
+    """{task: row numbers}: all, every source, every question of the example tables."""
+    found = {'all': list(range(len(rows)))}
+    for number, row in enumerate(rows):
+        found.setdefault(row['source'], []).append(number)
+        if row['source'].startswith('examples'):
+            found.setdefault('- ' + row['kind'], []).append(number)
+    return found
+
+
+def print_table(rows, truths, columns, seeds):
+    print(f'{"task":28s}{"n":>5s}' + ''.join(f'{name:>19s}' for name in columns)
+          + (f'{"mean AUC (spread)":>20s}' if len(seeds) > 1 else '') + '   AUC / accuracy / calibration error')
+    for task, numbers in tasks_of(rows).items():
+        line = f'{task:28s}{len(numbers):5d}'
+        line += ''.join(f'{summary(margins[numbers], truths[numbers]):>19s}' for margins in columns.values())
+        if len(seeds) > 1:
+            values = [auc(columns[seed][numbers], truths[numbers]) for seed in seeds]
+            line += f'{np.mean(values):>12.3f} ({max(values) - min(values):.3f})'
+        print(line)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
-    parser.add_argument('--adapter', type=pathlib.Path, default=ADAPTER)
-    parser.add_argument('--raw', action='store_true', help='the base model without an adapter')
+    parser.add_argument('--adapter', type=pathlib.Path, nargs='+', default=[ADAPTER], help='several: the seeds of one recipe')
+    parser.add_argument('--only-adapters', action='store_true', help='no baselines')
     parser.add_argument('--rows', type=pathlib.Path, nargs='+', default=[ROOT / 'tests/data/judge_eval.jsonl'])
-    parser.add_argument('--save', type=pathlib.Path)
     parser.add_argument('--least-auc', type=float, default=0)
     arguments = parser.parse_args()
     rows = [json.loads(line) for path in arguments.rows for line in path.read_text(encoding='utf8').splitlines()]
-    margins, mass = JudgeModel(arguments.gguf, None if arguments.raw else arguments.adapter).judge(rows)
     truths = np.array([row['truth'] for row in rows], int)
-    sources = np.array([row['source'] for row in rows])
-    print(f'{"source":28s}{"n":>6s}   AUC / accuracy / calibration error')
-    for source in ['all', *dict.fromkeys(sources)]:
-        of = np.ones(len(rows), bool) if source == 'all' else sources == source
-        print(f'{source:28s}{of.sum():6d}   {summary(margins[of], truths[of])}')
-    print(f'label mass {mass.mean():.4f}')
-    if arguments.save:
-        np.save(arguments.save, margins)
-    if auc(margins, truths) < arguments.least_auc:
-        sys.exit(f'AUC {auc(margins, truths):.3f} is below {arguments.least_auc}')
+    columns = columns_of(rows, truths, arguments)
+    seeds = [path.stem for path in arguments.adapter]
+    print_table(rows, truths, columns, seeds)
+    reached = auc(columns[seeds[0]], truths)
+    if reached < arguments.least_auc:
+        sys.exit(f'AUC {reached:.3f} of {seeds[0]} is below {arguments.least_auc}')
 
 
 if __name__ == '__main__':

@@ -40,6 +40,26 @@ def read_blobs(path):
     return found
 
 
+def rotated(x, cos, sin):
+    half = torch.cat([-x[..., HEAD // 2:], x[..., :HEAD // 2]], -1)
+    return x * cos + half * sin
+
+
+def transformer_layer(x, cos, sin, attention_norm, ffn_norm, qkv, output, gate_up, down):
+    """x [rows, length, WIDTH], cos and sin [length, HEAD], weights [out, in]."""
+    rows, length, _ = x.shape
+    normed = functional.rms_norm(x, (WIDTH,), attention_norm, EPSILON)
+    heads = functional.linear(normed, qkv).view(rows, length, HEADS + 2 * KV_HEADS, HEAD).transpose(1, 2)
+    turned = rotated(heads[:, :HEADS + KV_HEADS], cos, sin)
+    spread = lambda part: part.repeat_interleave(HEADS // KV_HEADS, 1)
+    mixed = functional.scaled_dot_product_attention(turned[:, :HEADS], spread(turned[:, HEADS:]),
+                                                    spread(heads[:, HEADS + KV_HEADS:]), is_causal=True)
+    x = x + functional.linear(mixed.transpose(1, 2).reshape(rows, length, WIDTH), output)
+    normed = functional.rms_norm(x, (WIDTH,), ffn_norm, EPSILON)
+    gate, up = functional.linear(normed, gate_up).chunk(2, -1)
+    return x + functional.linear(functional.silu(gate) * up, down)
+
+
 class Judge:
     """Weights are held in float32 and used in `dtype`; Q and K rows are in half-split order."""
 
@@ -59,6 +79,7 @@ class Judge:
         angles = torch.cat([angles, angles], 1)
         self.cos, self.sin = angles.cos().to(dtype), angles.sin().to(dtype)  # [positions, HEAD]
         self.lora_a = self.lora_b = None
+        self.layer = transformer_layer
 
     def add_adapter(self, rank, alpha, seed):
         """Adds trainable factors, A random and B zero; returns them."""
@@ -70,6 +91,15 @@ class Judge:
         self.lora_b = {name: torch.zeros(LAYERS, weight.shape[1], rank, device=self.device).requires_grad_()
                        for name, weight in self.weights.items()}
         return [*self.lora_a.values(), *self.lora_b.values()]
+
+    def load_adapter(self, factors, scale):
+        """Takes over the factors of an adapter file (GGUF names and row order), not to be trained."""
+        put = lambda name, part, change: torch.tensor(np.stack(
+            [change(factors[f'blk.{layer}.{name}.{part}'].astype(np.float32)) for layer in range(LAYERS)])).to(self.device)
+        self.scale = scale
+        self.lora_a = {name: put(name, 'lora_a', lambda factor: factor) for name in LINEAR}
+        self.lora_b = {name: put(name, 'lora_b', (lambda factor, heads=ROTARY[name]: to_half_split(factor, heads))
+                                 if name in ROTARY else lambda factor: factor) for name in LINEAR}
 
     def in_float32(self, tensors):
         """The same judge computing in float32, to see what bfloat16 changes."""
@@ -88,27 +118,22 @@ class Judge:
         return dict(qkv=join('attn_q', 'attn_k', 'attn_v'), output=join('attn_output'),
                     gate_up=join('ffn_gate', 'ffn_up'), down=join('ffn_down'))
 
-    def rotate(self, x, length):
-        half = torch.cat([-x[..., HEAD // 2:], x[..., :HEAD // 2]], -1)
-        return x * self.cos[:length] + half * self.sin[:length]
+    def states(self, ids, merged):
+        """[rows, length, WIDTH] behind the last layer, of right-padded ids [rows, length]."""
+        x, length = self.embedding[ids], ids.shape[1]
+        for layer in range(LAYERS):
+            x = self.layer(x, self.cos[:length], self.sin[:length], self.attention_norm[layer], self.ffn_norm[layer],
+                           *(merged[name][layer] for name in ('qkv', 'output', 'gate_up', 'down')))
+        return x
+
+    def final(self, states):
+        """float32: what the head multiplies."""
+        return functional.rms_norm(states, (WIDTH,), self.output_norm, EPSILON).float()
 
     def hidden(self, ids, last, merged):
-        """float32 [rows, WIDTH]: the normed state at position `last` of each right-padded row of ids [rows, length]."""
-        rows, length = ids.shape
-        x = self.embedding[ids]
-        for layer in range(LAYERS):
-            normed = functional.rms_norm(x, (WIDTH,), self.attention_norm[layer], EPSILON)
-            qkv = functional.linear(normed, merged['qkv'][layer]).view(rows, length, HEADS + 2 * KV_HEADS, HEAD).transpose(1, 2)
-            turned = self.rotate(qkv[:, :HEADS + KV_HEADS], length)
-            spread = lambda part: part.repeat_interleave(HEADS // KV_HEADS, 1)
-            mixed = functional.scaled_dot_product_attention(turned[:, :HEADS], spread(turned[:, HEADS:]),
-                                                            spread(qkv[:, HEADS + KV_HEADS:]), is_causal=True)
-            x = x + functional.linear(mixed.transpose(1, 2).reshape(rows, length, WIDTH), merged['output'][layer])
-            normed = functional.rms_norm(x, (WIDTH,), self.ffn_norm[layer], EPSILON)
-            gate, up = functional.linear(normed, merged['gate_up'][layer]).chunk(2, -1)
-            x = x + functional.linear(functional.silu(gate) * up, merged['down'][layer])
-        at_last = x[torch.arange(rows, device=x.device), last]
-        return functional.rms_norm(at_last, (WIDTH,), self.output_norm, EPSILON).float()
+        """float32 [rows, WIDTH]: the normed state at position `last` of each row."""
+        x = self.states(ids, merged)
+        return self.final(x[torch.arange(len(ids), device=x.device), last])
 
     def logits(self, hidden):
         return hidden @ self.embedding.float().T

@@ -2,7 +2,7 @@
 """Packs base weights and token ids for a training machine that has neither the model nor the sources.
 
     judge_pack.py weights GGUF OUT [--limit-mb 56]    OUT/weights-0.bin, weights-1.bin, ..: each under the limit
-    judge_pack.py rows GGUF OUT --data DATA           OUT/rows.bin: token ids, truths and split sizes
+    judge_pack.py rows GGUF OUT --data DATA           OUT/rows.bin: token ids, lengths, truths, split sizes
 
 Blobs are xz-compressed, each behind a JSON head with its name, kind, shape and size.
 """
@@ -16,7 +16,7 @@ import struct
 import numpy as np
 
 from gguf_file import BLOCK_BYTES, F32, read_gguf
-from prompt_layout import MOST_TEXT_TOKENS, make_tokenizer, token_ids
+from prompt_layout import MOST_TEXT_TOKENS, likelihood_parts, make_encoder, token_ids
 
 SPLITS = ('train', 'word', 'kind', 'dom')
 
@@ -61,14 +61,15 @@ def pack_weights(gguf, out, limit):
 
 def pack_rows(gguf, out, data):
     metadata, _ = read_gguf(gguf)
-    tokenizer = make_tokenizer(metadata)
-    ids, lengths, truths, counts = [], [], [], {}
+    encode = make_encoder(metadata)
+    ids, lengths, truths, parts, counts = [], [], [], [], {}
     for split in SPLITS:
         rows = read_rows(data, split)
         counts[split] = len(rows)
         for row in rows:
-            row_ids = token_ids(tokenizer, row, MOST_TEXT_TOKENS)
+            row_ids = token_ids(encode, row, MOST_TEXT_TOKENS)
             ids += row_ids
+            parts.append([len(piece) for piece in likelihood_parts(encode, row, MOST_TEXT_TOKENS)])
             lengths.append(len(row_ids))
             truths.append(row['truth'])
     ids = np.array(ids, np.uint16)
@@ -79,6 +80,8 @@ def pack_rows(gguf, out, data):
     writer.add('tokens_low', 'u8', ids.shape, (ids & 255).astype(np.uint8).tobytes())
     writer.add('tokens_high', 'u8', ids.shape, (ids >> 8).astype(np.uint8).tobytes())
     writer.add('lengths', 'u16', [len(lengths)], np.array(lengths, np.uint16).tobytes())
+    parts = np.array(parts, np.uint16)  # [rows, 4]
+    writer.add('parts', 'u16', parts.shape, parts.tobytes())
     writer.add('truths', 'u8', [len(truths)], np.array(truths, np.uint8).tobytes())
 
 

@@ -1,4 +1,6 @@
 """Numbers of a judge: AUC, accuracy at margin 0, expected calibration error; and the scale that calibrates margins."""
+import re
+
 import numpy as np
 
 
@@ -34,8 +36,29 @@ def best_scale(margins, truths):
     return float(factors[int(np.argmin(losses))])
 
 
+def fitted(scores, truths, of=slice(None)):
+    """Scores without a zero or a unit of their own, shifted and scaled to the least logistic loss on the rows `of`."""
+    spread = scores.std() or 1
+    scores = (scores - np.median(scores)) / spread
+    signs = np.where(truths[of] == 1, -1, 1)
+    losses = {(shift, scale): np.logaddexp(0, signs * scale * (scores[of] - shift)).mean()
+              for shift in np.linspace(-2, 2, 21) for scale in np.geomspace(.05, 5, 21)}
+    shift, scale = min(losses, key=losses.get)
+    return scale * (scores - shift)
+
+
 def summary(margins, truths):
     """(AUC, accuracy, calibration error) as text; AUC only where both answers occur."""
     both = 0 < truths.sum() < len(truths)
     shown = f'{auc(margins, truths):.3f}' if both else '  -  '
     return f'{shown}/{accuracy(margins, truths):.3f}/{calibration_error(margins, truths):.3f}'
+
+
+def keyword_scores(rows):
+    """A baseline without a model: how many content words of the question (and partner) occur in the text."""
+    words = lambda text: {word[:5] for word in re.findall(r'[a-z]{4,}', text.lower())}
+    scores = []
+    for row in rows:
+        asked = words(row['question']) | words(row.get('partner') or '')
+        scores.append(len(asked & words(row['text'])))
+    return np.array(scores, float)

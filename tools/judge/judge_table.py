@@ -3,20 +3,19 @@
 
     judge_table.py DATA RUN.npz [RUN.npz ..] [--base RAW.npz] [--adapter RUN.safetensors OUT.safetensors --gguf FILE]
 
-The margin scale is fitted on the split `kind` of each run. With --adapter the run's factors are written as the product
+The margin scale of a run, and shift and scale of the baselines without a zero, are fitted on the split `kind`. With --adapter the run's factors are written as the product
 reads them, with the scale and provenance in the metadata.
 """
 import argparse
 import hashlib
 import json
 import pathlib
-import re
 
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from judge_scores import best_scale, summary
+from judge_scores import best_scale, fitted, keyword_scores, summary
 
 TEST_SPLITS = ('word', 'kind', 'dom')
 
@@ -41,17 +40,6 @@ def tasks(rows):
         if row['source'].startswith('examples') or row['kind'].startswith(('pair', 'number')):
             groups.setdefault(f'{row["split"]}: - {row["kind"]}', []).append(number)
     return {name: np.array(numbers) for name, numbers in groups.items()}
-
-
-def keyword_scores(rows):
-    """A baseline without a model: how many content words of the question (and partner) occur in the text."""
-    words = lambda text: {word[:5] for word in re.findall(r'[a-z]{4,}', text.lower())}
-    scores = []
-    for row in rows:
-        asked = words(row['question']) | words(row.get('partner') or '')
-        scores.append(len(asked & words(row['text'])))
-    scores = np.array(scores, float)
-    return scores - np.median(scores) - .5
 
 
 def write_adapter(source, target, scale, gguf):
@@ -80,9 +68,12 @@ def main():
     rows = read_rows(arguments.data)
     truths = np.array([row['truth'] for row in rows], int)
     kind = np.array([row['split'] == 'kind' for row in rows])
-    columns = {'keywords': keyword_scores(rows)}
+    columns = {'keywords': fitted(keyword_scores(rows), truths, kind)}
     if arguments.base:
-        columns['raw'] = np.load(arguments.base)['margins']
+        base = np.load(arguments.base)
+        columns['raw'] = base['margins']
+        if 'likelihood' in base:
+            columns['likelihood'] = fitted(base['likelihood'], truths, kind)
     for path in arguments.runs:
         run = np.load(path)
         scale = best_scale(run['margins'][kind], truths[kind])

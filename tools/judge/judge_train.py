@@ -3,6 +3,7 @@
 
     judge_train.py PACK OUT --seed 0 [--rank 8 --lr 1e-3 --epochs 1.3 --mass 0.1 --limit SECONDS]
     judge_train.py PACK OUT --raw        evaluates the base model alone
+    judge_train.py PACK OUT --adapter F  evaluates a finished adapter
 
 Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors).
 Loss: logistic on the margin, plus `mass` x -log of the probability of the four label tokens over the vocabulary.
@@ -15,6 +16,7 @@ import time
 
 import numpy as np
 import torch
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from judge_model import Judge, read_blobs
@@ -36,6 +38,7 @@ class Rows:
         self.starts_on, self.lengths_on = (torch.from_numpy(array).to(device) for array in (starts, self.lengths))
         self.truths = torch.from_numpy(blobs['truths'].astype(np.float32)).to(device)
         self.counts, self.device = blobs['info']['counts'], device
+        self.parts = blobs['parts'].reshape(-1, 4).astype(np.int64)  # head, text, between, scored (prompt_layout)
 
     def batch(self, numbers):
         """(ids [rows, length] right-padded with 0, last positions, truths)."""
@@ -63,6 +66,42 @@ def evaluate(judge, rows):
             margins[numbers] = judge.margin(logits).cpu().numpy()
             mass[numbers] = torch.softmax(logits, 1)[:, labels].sum(1).cpu().numpy()
     return margins[first:], mass[first:]
+
+
+def likelihood_gains(judge, rows):
+    """evaluate.py's likelihood baseline of all rows behind the training split."""
+    first, merged = rows.counts['train'], judge.merged()
+    gains = np.zeros(len(rows.lengths), np.float32)
+    starts = rows.starts_on.cpu().numpy()
+    order = first + np.argsort(rows.lengths[first:], kind='stable')
+    for begin in range(0, len(order), 128):
+        numbers = order[begin:begin + 128]
+        head, text, between, scored = rows.parts[numbers].T
+        at = lambda row, *spans: [starts[row] + k for a, b in spans for k in range(a, b)]
+        whole = [at(row, (0, h + t + b + s)) for row, h, t, b, s in zip(numbers, head, text, between, scored)]
+        alone = [at(row, (0, h), (h + t, h + t + b + s)) for row, h, t, b, s in zip(numbers, head, text, between, scored)]
+        behind, without = (log_likelihood(judge, rows, places, scored, merged) for places in (whole, alone))
+        gains[numbers] = behind - without
+    return gains[first:]
+
+
+def log_likelihood(judge, rows, places, scored, merged):
+    """Sum of log P of the last `scored` tokens of each row; `places` are positions in rows.tokens."""
+    longest = max(map(len, places))
+    at = torch.tensor([place + place[:1] * (longest - len(place)) for place in places], device=judge.device)
+    ids = rows.tokens[at].long()
+    lengths = torch.tensor([len(place) for place in places], device=judge.device)
+    counts = torch.as_tensor(scored, device=judge.device)
+    position = torch.arange(longest - 1, device=judge.device)[None] + 1
+    counted = (position >= (lengths - counts)[:, None]) & (position < lengths[:, None])
+    row, column = counted.nonzero(as_tuple=True)
+    states = judge.states(ids, merged)[row, column]  # the state before the counted token
+    sums = torch.zeros(len(places), device=judge.device)
+    for part in range(0, len(row), 8192):
+        logits = judge.logits(judge.final(states[part:part + 8192]))
+        chosen = logits.gather(1, ids[row[part:part + 8192], column[part:part + 8192] + 1, None])[:, 0]
+        sums.index_add_(0, row[part:part + 8192], chosen - torch.logsumexp(logits, 1))
+    return sums.cpu().numpy()
 
 
 def schedule(rows, arguments):
@@ -125,6 +164,7 @@ def main():
     parser.add_argument('pack', type=pathlib.Path)
     parser.add_argument('out', type=pathlib.Path)
     parser.add_argument('--raw', action='store_true')
+    parser.add_argument('--adapter', type=pathlib.Path)
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--rank', type=int, default=8)
     parser.add_argument('--alpha', type=float, default=16)
@@ -133,6 +173,7 @@ def main():
     parser.add_argument('--batch', type=int, default=128)
     parser.add_argument('--mass', type=float, default=.1)
     parser.add_argument('--decay', type=float, default=.1)
+    parser.add_argument('--float32', action='store_true', help='evaluate in float32 too')
     parser.add_argument('--limit', type=float, default=1e9, help='seconds after which the schedule must have ended')
     arguments = parser.parse_args()
     began = time.time()
@@ -142,12 +183,23 @@ def main():
         tensors |= read_blobs(path)
     judge, rows = Judge(tensors, device, dtype), Rows(read_blobs(arguments.pack / 'rows.bin'), device)
     print(arguments.out.name, f'loaded in {time.time() - began:.0f} s', flush=True)
-    report = {} if arguments.raw else train(judge, rows, arguments)
+    report = {}
+    if arguments.adapter:
+        with safe_open(arguments.adapter, 'numpy') as file:
+            about = file.metadata()
+            judge.load_adapter({name: file.get_tensor(name) for name in file.keys()},
+                               float(about['alpha']) / float(about['rank']))
+    elif not arguments.raw:
+        report = train(judge, rows, arguments)
     margins, mass = evaluate(judge, rows)
-    report['margins_float32'] = evaluate(judge.in_float32(tensors), rows)[0]
+    if arguments.raw:
+        with torch.no_grad():
+            report['likelihood'] = likelihood_gains(judge, rows)
+    if arguments.float32:
+        report['margins_float32'] = evaluate(judge.in_float32(tensors), rows)[0]
     np.savez(str(arguments.out) + '.npz', margins=margins, mass=mass, counts=json.dumps(rows.counts), **report)
-    if not arguments.raw:
-        settings = {name: str(value) for name, value in vars(arguments).items() if name not in ('pack', 'out', 'raw')}
+    if not arguments.raw and not arguments.adapter:
+        settings = {name: str(value) for name, value in vars(arguments).items() if name not in ('pack', 'out', 'raw', 'adapter', 'float32')}
         save_file(judge.adapter(), str(arguments.out) + '.safetensors', settings)
     print(arguments.out.name, 'done', {key: round(value, 1) for key, value in report.items() if np.isscalar(value)}, f'{time.time() - began:.0f} s', flush=True)
 

@@ -1,4 +1,6 @@
 """The product's `plain` prompt layout (src/text/prompt.h) as token ids: each piece is tokenised alone, ids are concatenated."""
+import functools
+
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 INSTRUCTION = '\nEvaluate True or False for the following question:\n'
@@ -21,6 +23,12 @@ def make_tokenizer(metadata):
     return tokenizer
 
 
+def make_encoder(metadata):
+    """A function from a piece of text to its ids, which remembers: questions and texts come back often."""
+    tokenizer = make_tokenizer(metadata)
+    return functools.lru_cache(1 << 18)(lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
+
+
 def pieces(row):
     """[(text, is data)] of a row (a dict as in the .jsonl files)."""
     partner, anchor = row.get('partner'), row.get('anchor', 0)
@@ -36,9 +44,20 @@ def pieces(row):
             (f'\nDOCUMENT {{{other}}}:\n', False), (partner, True), (CUE, False)]
 
 
-def token_ids(tokenizer, row, most_text=None):
-    ids = []
-    for text, is_data in pieces(row):
-        piece = tokenizer.encode(text, add_special_tokens=False).ids
-        ids += piece[:most_text] if is_data and most_text else piece
-    return ids
+def token_pieces(encode, row, most_text=None):
+    """The ids of each piece."""
+    cut = lambda ids, is_data: ids[:most_text] if is_data and most_text else ids
+    return [cut(encode(text), is_data) for text, is_data in pieces(row)]
+
+
+def token_ids(encode, row, most_text=None):
+    return [token for piece in token_pieces(encode, row, most_text) for token in piece]
+
+
+def likelihood_parts(encode, row, most_text=None):
+    """(head, text, between, scored) ids: `scored` is what the text should make likelier, the question or the partner."""
+    head, text, *between = token_pieces(encode, row, most_text)
+    if row.get('partner') is not None and not row.get('columns'):
+        between.pop()
+    *between, scored = between
+    return head, text, [token for piece in between for token in piece], scored

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Repeats the embedded judge's training from nothing: sources, rows, three seeds on the GPU, tables, adapter file.
 
-    train.py WORKDIR [--seeds 0 1 2] [--speeches FILE.jsonl.gz] [--install]
+    train.py [WORKDIR] [--seeds 0 1 2] [--speeches FILE.jsonl.gz] [--install]
 
-WORKDIR keeps all stages; one that is there already is not made again. Needs PyTorch with a CUDA GPU, tokenizers and
-safetensors. The seed with the best AUC on unseen kinds is written to WORKDIR/adapter.safetensors, with --install to models/.
+WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
+what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The seed with the best AUC on unseen kinds is written to WORKDIR/adapter.safetensors, with --install to models/.
 """
 import argparse
 import pathlib
@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 
-from evaluate import ADAPTER, MODEL
+from evaluate import ADAPTER, MODEL, ROOT
 from judge_scores import auc
 from judge_table import read_rows
 
@@ -48,7 +48,7 @@ def best_on_kinds(data, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('work', type=pathlib.Path)
+    parser.add_argument('work', type=pathlib.Path, nargs='?', default=ROOT / 'build/judge')
     parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
     parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2])
     parser.add_argument('--speeches', type=pathlib.Path)
