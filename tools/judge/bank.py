@@ -1,8 +1,8 @@
 """Documents from banks of hand-written sentences (banks/*.txt) with planted truth.
 
 A bank has labels; each label has sentences that plant it (+), sentences that deny it or nearly say it (-), and phrases
-that ask for it. Mode `mix` puts several labels into one document, mode `one` keeps to a single label. A sentence is a
-test sentence by its hash. Labels marked `held` are unseen kinds: neither their questions nor their sentences train.
+that ask for it. Mode `mix` puts several labels into one document, mode `one` keeps to a single label, mode `own` asks a
+label of its own sentences only. A sentence is a test sentence by its hash. Labels marked `held` are unseen kinds: neither their questions nor their sentences train.
 """
 import dataclasses
 import re
@@ -144,7 +144,8 @@ class BankSource:
         target = self.pick.choice(self.labels)
         is_test = target.held or self.pick.random() < .1
         truth = self.pick.random() < .5
-        others = [label for label in self.visible(target.held) if label is not target]
+        others = [label for label in self.visible(target.held)
+                  if label is not target and (truth or not self.near(label, target))]
         planted = self.pick.sample(others, self.pick.choice([0, 1, 1, 2]) + (not truth))[:3]
         planted += [target] if truth else []
         denied = [label for label in others if label not in planted and label.denies]
@@ -182,6 +183,15 @@ class BankSource:
         text = self.dress(lines)
         return text.upper() if label.often and self.pick.random() < .07 else text
 
+    def own(self):
+        """A document that answers its label's question with yes, or one that comes close."""
+        target = self.pick.choice(self.labels)
+        is_test, truth = target.held or self.pick.random() < .1, self.pick.random() < .5
+        lines = [self.pick.choice(self.sentences(target, is_test, 'plants' if truth else 'denies'))]
+        if self.pick.random() < .12:
+            lines.insert(self.pick.randrange(2), self.pick.choice(self.filler))
+        self.emit(self.dress(lines), target, truth, is_test)
+
     def twins(self):
         """Two documents: same label or not."""
         first = self.pick.choice([label for label in self.labels if label.plants])
@@ -196,7 +206,8 @@ class BankSource:
             self.rows.put_pair(wordings, texts, truth, f'twins:{self.bank.name}', held=first.held, is_test=is_test)
 
     def make(self, count, twins=0):
+        make_one = {'mix': self.mixed, 'one': self.single, 'own': self.own}[self.bank.options['mode']]
         for _ in range(count):
-            self.mixed() if self.bank.options['mode'] == 'mix' else self.single()
+            make_one()
         for _ in range(twins):
             self.twins()

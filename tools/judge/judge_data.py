@@ -16,11 +16,13 @@ from source_fortunes import FortuneSource
 from source_interests import InterestSource
 from source_numbers import NumberSource
 from source_reviews import ReviewSource
+from source_scenes import SceneSource, read_scenes
 from source_wordnet import WordNet, WordNetSource
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
 # Rows per bank: (documents with a question, pairs of documents).
-BANK_ROWS = {'issues': (7500, 500), 'acts': (3000, 300), 'genres': (6500, 600), 'topics': (3500, 700), 'persons': (3500, 0)}
+BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 600), 'topics': (3500, 700), 'persons': (4000, 0),
+             'kinds': (12000, 0)}
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
 
@@ -37,8 +39,9 @@ def collect(sources, seed):
     for name, (count, twins) in BANK_ROWS.items():
         BankSource(read_bank(BANKS / f'{name}.txt'), rows, filler).make(count, twins)
     InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(7500)
-    ReviewSource(rows).make(5000, 4000)
-    NumberSource(rows, filler).make(16000, 2400)
+    SceneSource(read_scenes(BANKS / 'scenes.txt'), rows, filler).make(45, 12)
+    ReviewSource(rows).make(6000, 6000)
+    NumberSource(rows, filler).make(24000, 3600)
     return rows
 
 

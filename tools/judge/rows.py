@@ -12,7 +12,7 @@ import re
 
 SPLITS = ('train', 'word', 'kind')
 # Sources made of a limited number of sentences.
-BLURRED_SOURCES = ('bank', 'reviews', 'interests')
+BLURRED_SOURCES = ('bank', 'reviews', 'interests', 'scenes')
 BLURRED_PAIRS = ('pair:buys', 'pair:claim', 'pair:label', 'twins')
 NEGATION = re.compile(r"^(no|not|never|nobody|nothing|none|without|.*n't|cannot|anything|less|un\w+|free)\b|\d")
 
@@ -36,6 +36,15 @@ class Row:
     def to_json(self):
         fields = {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
         return json.dumps(fields | {'truth': bool(self.truth), 'anchor': self.anchor}, ensure_ascii=False)
+
+
+# Whole questions {q} and statements {s} are put into one of these now and then, in training only.
+FRAMES = {'?': ['Please answer: {q}', '{q} Answer True or False.', 'I would like to know: {q}', '{q} Please check.',
+                'Look at the text and answer this: {q}', 'Here is the question. {q}', '{q} Say True if so.', 'Q: {q}',
+                'Read it carefully. {q}', 'My question about it is the following one: {q}'],
+          '.': ['True or false: {s}', 'Is the following correct? {s}', 'Check this statement: {s}', 'Claim: {s}',
+                '{s} Is that so?', '{s} Right?', 'The following holds: {s}', 'Somebody says: {s} Do you agree?',
+                'Select the rows for which this is the case: {s}', 'Keep it only if this is true: {s}']}
 
 
 class Collector:
@@ -86,6 +95,8 @@ class Collector:
         else:
             question = pick.choice(wordings.train if split == 'train' else wordings.test)
         question = question.replace('{x}', x)
+        if split == 'train' and question[-1:] in FRAMES and pick.random() < .15:
+            question = pick.choice(FRAMES[question[-1]]).replace('{q}', question).replace('{s}', question)
         if pick.random() < .07 and question[0] != '{':
             question = question[0].lower() + question[1:]
         if pick.random() < .07:

@@ -130,12 +130,12 @@ class ReviewSource:
     def side_facts(self, lines, is_test):
         """Plants facts that are not the opinion; returns which."""
         flags = {}
-        for name, denial in (('broken', 'intact'), ('late', 'intime'), ('service', None), ('pricey', 'cheapgood')):
+        for name, denial in (('broken', 'intact'), ('late', 'intime'), ('service', 'noservice'), ('pricey', 'cheapgood')):
             chance = self.pick.random()
             flags[name] = chance < .13
             if flags[name]:
                 lines.append(self.some(self.shared[name], is_test))
-            elif denial and chance < .2:
+            elif chance < .24:
                 lines.append(self.some(self.shared[denial], is_test))
         return flags
 

@@ -122,16 +122,20 @@ _V_TRAIN = ('Does the {s} {v}?|The {s} {v3}.|the {s} {v3}|{v3}|Check whether the
             '|Is it true that the {s} {v3}?|Would you say that the {s} {v3}?|Tell me if the {s} {v3}.'
             '|Can we say that the {s} {v3}?|In this text the {s} {v3}.|Decide if the {s} {v3}'
             '|Is there any sign that the {s} {v3}?|True if the {s} {v3}.|Does the {s} of the document {v}?'
-            '|Does the {s} {v}?|The {s} {v3}.')
+            '|Does the {s} {v}?|The {s} {v3}.|Do we have a {s} here who {v3}?|Is this a case in which the {s} {v3}?'
+            '|We are looking for texts in which the {s} {v3}.|Please find out whether the {s} {v3}.')
 _V_TEST = ('Can one conclude that the {s} {v3}?|Determine whether the {s} {v3}.'
            '|Judging by the document, does the {s} {v}?|One can read here that the {s} {v3}.')
 _V_NEGATED = 'The {s} does not {v}.|Is it false that the {s} {v3}?'
 _J_TRAIN = ('Is the {s} {j}?|The {s} is {j}.|{j}|Does the {s} sound {j}?|Check if the {s} is {j}.'
-            '|The {s} seems to be {j}.|Is it true that the {s} is {j}?|Would you call the {s} {j}?')
+            '|The {s} seems to be {j}.|Is it true that the {s} is {j}?|Would you call the {s} {j}?'
+            '|Do you have the impression that the {s} is {j}?|Find the texts whose {s} is {j}.|Is this a {s} who is {j}?')
 _J_TEST = 'Could the {s} be described as {j}?|The {s} comes across as {j}.|Determine whether the {s} is {j}.'
 _J_NEGATED = 'The {s} is not {j}.'
 _S_TRAIN = ('Is it true that {c}?|{C}.|{c}|Does the text say that {c}?|According to the text, {c}.|Check whether {c}.'
-            '|True if {c}.|{Q}|{Q}|Can you tell from the document that {c}?|We learn that {c}.')
+            '|True if {c}.|{Q}|{Q}|Can you tell from the document that {c}?|We learn that {c}.'
+            '|Do you agree that {c}?|Is it right to say that {c}?|Find out if {c}.|It follows that {c}.'
+            '|Please tell me whether {c}.|Would a careful reader say that {c}?')
 _S_TEST = 'Does the document imply that {c}?|One can infer that {c}.|Determine if {c}.'
 _S_NEGATED = 'It is not said that {c}.|Is it untrue that {c}?'
 

@@ -1,0 +1,49 @@
+"""Rows from banks/scenes.txt: short texts, each with statements of its own that are true or false of it."""
+import dataclasses
+
+from rows import bucket
+from wording import PAIR_CLAIM, phrase_wordings
+
+
+@dataclasses.dataclass
+class Scene:
+    text: str
+    true: list
+    false: list
+
+
+def read_scenes(path):
+    scenes = []
+    for line in path.read_text(encoding='utf8').splitlines():
+        mark, rest = line[:1], line[2:]
+        if mark == '=':
+            scenes.append(Scene(rest, [], []))
+        elif mark in ('+', '-'):
+            (scenes[-1].true if mark == '+' else scenes[-1].false).extend(part.strip() for part in rest.split(' | '))
+    return scenes
+
+
+class SceneSource:
+    """A sixth of the scenes are unseen kinds: neither their texts nor their statements train."""
+
+    def __init__(self, scenes, rows, filler):
+        self.scenes, self.rows, self.pick, self.filler = scenes, rows, rows.random, filler
+
+    def make_one(self, scene, held):
+        truth = self.pick.random() < .5
+        claim = self.pick.choice(scene.true if truth else scene.false)
+        text = scene.text
+        if self.pick.random() < .1:
+            text = ' '.join([text, self.pick.choice(self.filler)][::self.pick.choice([1, -1])])
+        if self.pick.random() < .15:
+            said = claim[0].upper() + claim[1:] + '.'
+            self.rows.put_pair(PAIR_CLAIM, (text, said), truth, 'pair:claim', held=held)
+        else:
+            wordings = phrase_wordings('s', [claim], [claim], ['writer'])
+            self.rows.put(wordings, text, truth, 'scene', 'scenes', held=held)
+
+    def make(self, each, each_held):
+        for scene in self.scenes:
+            held = bucket(scene.text, 6) == 0
+            for _ in range(each_held if held else each):
+                self.make_one(scene, held)
