@@ -179,7 +179,7 @@ def print_table(rows, truths, columns, seeds):
     for task, numbers in tasks_of(rows).items():
         line = f'{task:28s}{len(numbers):5d}'
         line += ''.join(f'{summary(margins[numbers], truths[numbers]):>19s}' for margins in columns.values())
-        if len(seeds) > 1:
+        if len(seeds) > 1 and 0 < truths[numbers].sum() < len(numbers):
             values = [auc(columns[seed][numbers], truths[numbers]) for seed in seeds]
             line += f'{np.mean(values):>12.3f} ({max(values) - min(values):.3f})'
         print(line)
