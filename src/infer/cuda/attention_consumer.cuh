@@ -111,17 +111,17 @@ class Consumer {
     TurnOver();
     hopper::WaitProducts<0>();
     hopper::PinRegisters(scores);
-    const Piece* piece = NextPiece();
-    Soften(*piece, scores);
+    Piece piece = TakePiece();
+    Soften(piece, scores);
     PackWeights(scores, weights);
-    while (!piece->last) {
+    while (!piece.last()) {
       StartScores(scores);
       StartValues(weights, values_at);
       TurnOver();
       hopper::WaitProducts<1>();
       hopper::PinRegisters(scores);
-      piece = NextPiece();
-      const Corrections corrections = Soften(*piece, scores);
+      piece = TakePiece();
+      const Corrections corrections = Soften(piece, scores);
       hopper::WaitProducts<0>();
       hopper::PinRegisters(output_);
       ReleaseValues(values_at);
@@ -168,11 +168,22 @@ class Consumer {
   /// The other warpgroup may start its products.
   __device__ void TurnOver() const { hopper::NamedArrive(1 + (group_ + 1) % kConsumers, 256); }
 
-  /// Gives the keys back; their description stays until the next piece's keys are given back.
-  __device__ const Piece* NextPiece() {
-    if (lane_ == 0) shared_.keys_empty[ring_.stage].Arrive();
+  /// Reads what the piece masks and gives its keys back. The lane that gives them back is the one
+  /// that reads, so that the producer may write over the description.
+  __device__ Piece TakePiece() {
+    uint4 words = {};
+    if (lane_ == 0) {
+      words = *reinterpret_cast<const uint4*>(&shared_.pieces[ring_.stage]);
+      shared_.keys_empty[ring_.stage].Arrive();
+    }
     ring_.Advance();
-    return &shared_.pieces[piece_++ % kPieceRing];
+    words.x = __shfl_sync(0xffffffff, words.x, 0);
+    words.y = __shfl_sync(0xffffffff, words.y, 0);
+    words.z = __shfl_sync(0xffffffff, words.z, 0);
+    words.w = __shfl_sync(0xffffffff, words.w, 0);
+    Piece piece;
+    memcpy(&piece, &words, sizeof(piece));
+    return piece;
   }
 
   __device__ void ReleaseValues(RingPosition& at) {
@@ -181,7 +192,7 @@ class Consumer {
   }
 
   __device__ void MaskHalf(const HalfPiece& half, int h, float (&scores)[64]) const {
-    if (half.whole) return;
+    if (half.Has(HalfPiece::kWhole)) return;
 #pragma unroll
     for (int n = h * 8; n < h * 8 + 8; ++n) {
 #pragma unroll
@@ -189,7 +200,7 @@ class Consumer {
         const RowState& state = states_[i / 2];
         const int key = (n - h * 8) * 8 + (lane_ % 4) * 2 + i % 2;
         bool seen = key < half.keys && state.token >= half.row_begin && state.token < half.row_end;
-        if (half.own_run) {
+        if (half.Has(HalfPiece::kOwnRun)) {
           seen =
               seen && half.first_key + key >= state.run_first && half.first_key + key <= state.row;
         }
@@ -350,7 +361,6 @@ class Consumer {
   int rows_ = 0;
   RowState states_[2];
   RingPosition ring_;
-  unsigned piece_ = 0;
   unsigned queries_parity_ = 0;
   unsigned q_[D / 16][4];
   float output_[64];

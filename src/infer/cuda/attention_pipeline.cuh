@@ -28,18 +28,25 @@ static_assert(kRows == 64 * kConsumers);
 /// Up to 64 keys of one segment, as the consumers mask them.
 struct HalfPiece {
   std::int32_t first_key = 0;  ///< chunk row of the first key; read where `own_run`
-  std::int16_t keys = 0;       ///< 0: nothing, everything masked
-  std::int16_t row_begin = 0;  ///< tile rows [row_begin, row_end) see the keys
-  std::int16_t row_end = 0;
-  bool own_run = false;  ///< a row sees the keys from its run's first row to itself only
-  bool whole = false;    ///< every row sees every key: nothing to mask
+  std::uint8_t keys = 0;       ///< 0: nothing, everything masked
+  std::uint8_t row_begin = 0;  ///< tile rows [row_begin, row_end) see the keys
+  std::uint8_t row_end = 0;
+  std::uint8_t flags = 0;
+
+  static constexpr std::uint8_t kOwnRun = 1;  ///< a row sees its run's first key to its own only
+  static constexpr std::uint8_t kWhole = 2;   ///< every row sees every key: nothing to mask
+  static constexpr std::uint8_t kLast = 4;    ///< of the tile's last piece (second half only)
+
+  __device__ bool Has(std::uint8_t flag) const { return (flags & flag) != 0; }
 };
 
 /// Keys in two halves, each from any segment.
-struct Piece {
+struct alignas(16) Piece {
   HalfPiece halves[2];
-  bool last = false;  ///< of its tile
+
+  __device__ bool last() const { return halves[1].Has(HalfPiece::kLast); }
 };
+static_assert(sizeof(Piece) == sizeof(uint4));
 
 /// The tile whose queries are in shared memory.
 struct TileRows {
@@ -48,17 +55,12 @@ struct TileRows {
   std::int32_t count;
 };
 
-/// Pieces are described in a ring of their own: a consumer still masks a piece whose keys it has
-/// given back, so that the producer may be kStages pieces ahead of it.
-constexpr unsigned kPieceRing = 4;
-static_assert(kPieceRing > kStages);
-
 struct SharedMemory {
   __nv_bfloat16 queries[2][kRows][kColumnBlock];  ///< [column block][row][64]
   __nv_bfloat16 keys[kStages][2][kKeys][kColumnBlock];
   __nv_bfloat16 values[kStages][2][kKeys][kColumnBlock];
-  Piece pieces[kPieceRing];  ///< written before the keys' barrier
-  TileRows tile;             ///< written before the queries' barrier
+  Piece pieces[kStages];  ///< belong to the keys
+  TileRows tile;          ///< belongs to the queries
   hopper::Barrier queries_full;
   hopper::Barrier queries_empty;
   hopper::Barrier keys_full[kStages];

@@ -25,14 +25,16 @@ class SegmentCursor {
     const KeySegment& segment = *segment_;
     HalfPiece half;
     half.first_key = static_cast<int>(segment.first) + offset_;
-    half.keys = static_cast<std::int16_t>(min(kHalf, segment.length - offset_));
-    half.row_begin = static_cast<std::int16_t>(segment.row_begin);
-    half.row_end = static_cast<std::int16_t>(segment.row_end);
-    half.own_run = segment.own_run != 0;
+    half.keys = static_cast<std::uint8_t>(min(kHalf, segment.length - offset_));
+    half.row_begin = static_cast<std::uint8_t>(segment.row_begin);
+    half.row_end = static_cast<std::uint8_t>(segment.row_end);
+    const bool own_run = segment.own_run != 0;
     const bool causal_whole =
-        !half.own_run || (single_run_ && half.first_key + kHalf - 1 <= tile_.rows[0].row);
-    half.whole = half.keys == kHalf && segment.row_begin == 0 && segment.row_end >= tile_.count &&
-                 causal_whole;
+        !own_run || (single_run_ && half.first_key + kHalf - 1 <= tile_.rows[0].row);
+    const bool whole = half.keys == kHalf && segment.row_begin == 0 &&
+                       segment.row_end >= tile_.count && causal_whole;
+    if (own_run) half.flags |= HalfPiece::kOwnRun;
+    if (whole) half.flags |= HalfPiece::kWhole;
     source = {segment.in_chunk != 0, half.first_key};
     offset_ += kHalf;
     if (offset_ >= segment.length) {
@@ -110,7 +112,7 @@ class Producer {
   }
 
   __device__ void DescribePiece(SegmentCursor& cursor, HalfSource (&sources)[2]) {
-    Piece& piece = shared_.pieces[piece_++ % kPieceRing];
+    Piece piece;
     piece.halves[0] = cursor.Next(sources[0]);
     if (cursor.done()) {
       // A missing half repeats the first one's loads; its columns are masked.
@@ -119,7 +121,8 @@ class Producer {
     } else {
       piece.halves[1] = cursor.Next(sources[1]);
     }
-    piece.last = cursor.done();
+    if (cursor.done()) piece.halves[1].flags |= HalfPiece::kLast;
+    shared_.pieces[ring_.stage] = piece;
   }
 
   __device__ static void Load(const HalfSource (&sources)[2], int kv_head, const CUtensorMap& arena,
@@ -139,7 +142,6 @@ class Producer {
   SharedMemory& shared_;
   const int lane_;
   RingPosition ring_;
-  unsigned piece_ = 0;
   unsigned queries_parity_ = 0;
 };
 
