@@ -3,7 +3,7 @@
 # build and call it, and it runs as well where the programs were only copied to.
 #
 #   gpu_suite.sh test BUILD [GTEST ARGUMENT ..]     each GPU test program
-#   gpu_suite.sh sanitize BUILD                     compute-sanitizer over a short selection, three tools
+#   gpu_suite.sh sanitize BUILD                     compute-sanitizer memcheck and racecheck over a short selection
 #   gpu_suite.sh bench BUILD RESULTS [ARGUMENT ..]  each GPU benchmark; one JSON file each in the folder RESULTS
 #
 # Exit status 1 when one failed. QUAIL_COMMIT names the commit where there is no git.
@@ -62,7 +62,7 @@ selection+=':*CudaParity.Case32*/qwen3_128x4'
 sanitize() {
   local build=$1 program tool
   program=$(programs "$build" cuda_parity_test)
-  for tool in memcheck racecheck initcheck; do
+  for tool in memcheck racecheck; do
     run "$tool" compute-sanitizer --tool "$tool" --error-exitcode 9 --print-limit 20 "$program" \
       --gtest_brief=1 --gtest_filter="$selection"
   done
