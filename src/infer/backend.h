@@ -40,6 +40,8 @@ struct BackendInfo {
   std::int32_t kv_alignment = 1;  ///< a node's KV best begins at a multiple of this many slots
   std::int32_t preferred_chunk_tokens = 0;
   std::int32_t max_chunk_tokens = 0;
+  /// A row's results are the same bits whatever else is in its chunk and however its path is cut.
+  bool deterministic = false;
 };
 
 /// Clock and power of a device while a chunk ran.

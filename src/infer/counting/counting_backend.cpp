@@ -55,6 +55,7 @@ CountingBackend::CountingBackend(CountingOptions options) : options_(std::move(o
   info_.kv_alignment = options_.kv_alignment;
   info_.preferred_chunk_tokens = options_.preferred_chunk_tokens;
   info_.max_chunk_tokens = options_.max_chunk_tokens;
+  info_.deterministic = true;
 }
 
 CountingBackend::~CountingBackend() = default;

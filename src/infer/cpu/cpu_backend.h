@@ -14,6 +14,7 @@ struct CpuOptions {
   std::size_t threads = 0;          ///< 0: one per core that this process may use
   std::optional<ElementType> type;  ///< default: bf16 where Bf16IsFast(), else f32
   std::optional<Isa> isa;  ///< of our own loops; default: the best here. oneDNN chooses for itself.
+  const CpuKernels* kernels = nullptr;  ///< instead of those of `isa`, for tests that plant faults
 };
 
 /// The backend for processors: oneDNN products, own loops for the rest. Verbs are done when they

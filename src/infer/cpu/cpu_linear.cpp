@@ -98,6 +98,18 @@ const LinearEngine::Compiled& LinearEngine::Find(const Key& key, const memory::d
 
 void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t columns,
                             const Product& product, std::vector<std::byte>& scratch) {
+  try {
+    Execute(panel, columns, product, scratch);
+  } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw Error(ErrorCode::kDevice,
+                fmt::format("oneDNN cannot multiply [{}, {}] by [{}, {}]: {}", product.rows,
+                            columns, columns, panel.rows, error.what()));
+  }
+}
+
+void LinearEngine::Execute(const LinearWeight::Panel& panel, std::int64_t columns,
+                           const Product& product, std::vector<std::byte>& scratch) {
   const OneThreadScope one_thread;
   const Key key{product.rows, panel.rows, columns, product.accumulate};
   const Compiled& compiled = Find(key, panel.packed.get_desc());
@@ -116,6 +128,8 @@ void LinearEngine::Multiply(const LinearWeight::Panel& panel, std::int64_t colum
 /// One and the same row in all places of calls of every size must give the same bits. Drops the
 /// sizes at which it does not.
 void LinearEngine::KeepUniformSizes(const LinearWeight::Panel& panel, std::int64_t columns) {
+  // Matrices are packed in parallel.
+  const std::lock_guard lock(trial_mutex_);
   if (!tried_.emplace(panel.rows, columns).second) return;
   const std::vector<std::byte> x = EqualRows(columns, type_);
   std::vector<float> y(static_cast<std::size_t>(kMaxProductRows * panel.rows));

@@ -82,6 +82,7 @@ class LinearEngine {
     float* y = nullptr;            ///< f32 [rows, panel rows]
     bool accumulate = false;       ///< Y += X W^T
   };
+  /// Throws std::bad_alloc, Error{kDevice}.
   void Multiply(const LinearWeight::Panel& panel, std::int64_t columns, const Product& product,
                 std::vector<std::byte>& scratch);
   /// Which of oneDNN's implementations runs a product of that shape ("brg:avx512_core", "ref:any"
@@ -101,6 +102,8 @@ class LinearEngine {
     std::size_t operator()(const Key& key) const;
   };
 
+  void Execute(const LinearWeight::Panel& panel, std::int64_t columns, const Product& product,
+               std::vector<std::byte>& scratch);
   dnnl::matmul::primitive_desc Describe(const Key& key, const dnnl::memory::desc& weight) const;
   const Compiled& Find(const Key& key, const dnnl::memory::desc& weight);
   LinearWeight::Panel PackPanel(const WeightTensor& part, std::int64_t begin, std::int64_t end);
@@ -111,7 +114,8 @@ class LinearEngine {
   dnnl::engine engine_;
   std::vector<std::int64_t> row_sizes_;  ///< ascending; the last is kMaxProductRows
   std::set<std::pair<std::int64_t, std::int64_t>> tried_;  ///< rows and columns of panels
-  std::mutex mutex_;
+  std::mutex trial_mutex_;                                 ///< of row_sizes_ and tried_
+  std::mutex mutex_;                                       ///< of compiled_
   std::unordered_map<Key, std::unique_ptr<Compiled>, KeyHash> compiled_;
 };
 

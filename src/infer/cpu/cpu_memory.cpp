@@ -1,18 +1,16 @@
 #include "infer/cpu/cpu_memory.h"
 
 #include <cstring>
-#include <new>
 
 namespace quail::infer::cpu {
 
 void Buffer::Reserve(std::size_t bytes) {
-  constexpr std::size_t kAlignment = 64;
   if (bytes <= size_) return;
-  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  const auto line = static_cast<std::size_t>(kAlignment);
+  const std::size_t rounded = (bytes + line - 1) / line * line;
   data_.reset();
   size_ = 0;
-  data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded)));
-  if (data_ == nullptr) throw std::bad_alloc();
+  data_.reset(static_cast<std::byte*>(::operator new(rounded, kAlignment)));
   std::memset(data_.get(), 0, rounded);
   size_ = rounded;
 }

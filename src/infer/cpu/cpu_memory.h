@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -19,8 +19,9 @@ class Buffer {
   float* floats() const { return reinterpret_cast<float*>(data_.get()); }
 
  private:
+  static constexpr std::align_val_t kAlignment{64};
   struct Free {
-    void operator()(std::byte* data) const { std::free(data); }
+    void operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
   };
   std::unique_ptr<std::byte, Free> data_;
   std::size_t size_ = 0;
@@ -48,7 +49,10 @@ class ReusePool {
 
   Loan Take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return Loan(*this, std::make_unique<T>());
+    if (free_.empty()) {
+      free_.reserve(++made_);  // so that giving back never fails
+      return Loan(*this, std::make_unique<T>());
+    }
     std::unique_ptr<T> object = std::move(free_.back());
     free_.pop_back();
     return Loan(*this, std::move(object));
@@ -62,6 +66,7 @@ class ReusePool {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<T>> free_;
+  std::size_t made_ = 0;
 };
 
 /// What one thread needs while it works on a block of rows or an attention tile.

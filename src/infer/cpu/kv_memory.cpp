@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -47,6 +48,38 @@ KvMemory& KvMemory::operator=(KvMemory&& other) noexcept {
 std::int64_t KvMemory::bytes_per_slot() const {
   return std::int64_t{2} * shape_.layers * shape_.kv_heads * shape_.head_dim *
          static_cast<std::int64_t>(element_bytes_);
+}
+
+void KvMemory::CopyOut(std::int64_t first_slot, std::int64_t slots,
+                       std::span<std::byte> host) const {
+  QUAIL_CHECK_EQ(static_cast<std::int64_t>(host.size()), slots * bytes_per_slot());
+  QUAIL_CHECK(first_slot >= 0 && first_slot + slots <= slots_);
+  std::byte* out = host.data();
+  for (std::int64_t slot = first_slot; slot < first_slot + slots; ++slot) {
+    for (std::int32_t layer = 0; layer < shape_.layers; ++layer) {
+      for (std::int32_t head = 0; head < shape_.kv_heads; ++head) {
+        std::memcpy(out, Keys(layer, head, slot), vector_bytes());
+        std::memcpy(out + vector_bytes(), Values(layer, head, slot), vector_bytes());
+        out += 2 * vector_bytes();
+      }
+    }
+  }
+}
+
+void KvMemory::CopyIn(std::int64_t first_slot, std::int64_t slots,
+                      std::span<const std::byte> host) {
+  QUAIL_CHECK_EQ(static_cast<std::int64_t>(host.size()), slots * bytes_per_slot());
+  QUAIL_CHECK(first_slot >= 0 && first_slot + slots <= slots_);
+  const std::byte* in = host.data();
+  for (std::int64_t slot = first_slot; slot < first_slot + slots; ++slot) {
+    for (std::int32_t layer = 0; layer < shape_.layers; ++layer) {
+      for (std::int32_t head = 0; head < shape_.kv_heads; ++head) {
+        std::memcpy(Keys(layer, head, slot), in, vector_bytes());
+        std::memcpy(Values(layer, head, slot), in + vector_bytes(), vector_bytes());
+        in += 2 * vector_bytes();
+      }
+    }
+  }
 }
 
 }  // namespace quail::infer::cpu

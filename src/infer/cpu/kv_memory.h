@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "infer/backend.h"
 
@@ -28,6 +29,10 @@ class KvMemory {
   std::byte* Values(std::int32_t layer, std::int32_t head, std::int64_t slot) const {
     return Vector(layer, head, 1, slot);
   }
+  /// Slots to and from a host buffer of bytes_per_slot() each: slot by slot, in it layer, head, K
+  /// and V.
+  void CopyOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) const;
+  void CopyIn(std::int64_t first_slot, std::int64_t slots, std::span<const std::byte> host);
   std::size_t vector_bytes() const {
     return static_cast<std::size_t>(shape_.head_dim) * element_bytes_;
   }

@@ -1,0 +1,86 @@
+#include "infer/cpu/cpu_chunk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "infer/cpu/cpu_linear.h"
+#include "quail/error.h"
+
+namespace quail::infer::cpu {
+namespace {
+
+// Query vectors of an attention tile: their scores against a key block, 48 KiB, stay in the
+// second-level cache.
+constexpr std::int32_t kTileVectors = 192;
+
+}  // namespace
+
+CpuChunk::CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec,
+                   std::size_t element_bytes, ReusePool<ChunkMemory>::Loan loan)
+    : batch(batch_in),
+      memory(std::move(loan)),
+      hidden_bytes_(static_cast<std::size_t>(spec.hidden) * sizeof(float)),
+      normed_bytes_(static_cast<std::size_t>(spec.hidden) * element_bytes),
+      element_bytes_(element_bytes),
+      tile_queries_(std::max(1, kTileVectors / (spec.heads / spec.kv_heads))) {
+  const auto count = static_cast<std::size_t>(batch.rows());
+  QUAIL_CHECK_EQ(batch.positions.size(), count);
+  QUAIL_CHECK_EQ(batch.kv_slots.size(), count);
+  active_rows.resize(count);
+  std::iota(active_rows.begin(), active_rows.end(), 0);
+  Reserve(spec);
+  Plan();
+}
+
+void CpuChunk::Plan() { plan = PlanAttention(batch.runs, batch.spans, active_rows, tile_queries_); }
+
+std::int64_t CpuChunk::ActiveIndex(std::int32_t row) const {
+  const auto found = std::ranges::lower_bound(active_rows, row);
+  QUAIL_CHECK(found != active_rows.end() && *found == row);
+  return found - active_rows.begin();
+}
+
+void CpuChunk::Reserve(const spec::ModelSpec& spec) {
+  row_room = rows() + kMaxProductRows;
+  const auto room = static_cast<std::size_t>(row_room);
+  const auto width = [](std::int32_t n) { return static_cast<std::size_t>(n); };
+  ChunkMemory& buffers = *memory;
+  try {
+    buffers.hidden.Reserve(room * width(spec.hidden) * sizeof(float));
+    buffers.normed.Reserve(room * width(spec.hidden) * element_bytes_);
+    buffers.queries.Reserve(room * width(spec.q_width()) * sizeof(float));
+    buffers.keys.Reserve(room * width(spec.kv_width()) * element_bytes_);
+    buffers.values.Reserve(room * width(spec.kv_width()) * element_bytes_);
+    buffers.attention.Reserve(room * width(spec.q_width()) * element_bytes_);
+    buffers.inner.Reserve(room * width(spec.ffn) * element_bytes_);
+    buffers.cosine.Reserve(room * width(spec.head_dim / 2) * sizeof(float));
+    buffers.sine.Reserve(room * width(spec.head_dim / 2) * sizeof(float));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory, fmt::format("no memory for a chunk of {} tokens", rows()));
+  }
+}
+
+void CpuChunk::KeepAnswerRows() {
+  std::vector<std::int32_t> kept = batch.answer_rows;
+  for (const ScoredToken& scored : batch.scored_tokens) kept.push_back(scored.row);
+  std::ranges::sort(kept);
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  std::byte* hidden_rows = memory->hidden.data();
+  std::byte* normed_rows = memory->normed.data();
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const auto row = static_cast<std::size_t>(ActiveIndex(kept[i]));
+    if (row == i) continue;
+    std::memcpy(hidden_rows + i * hidden_bytes_, hidden_rows + row * hidden_bytes_, hidden_bytes_);
+    std::memcpy(normed_rows + i * normed_bytes_, normed_rows + row * normed_bytes_, normed_bytes_);
+  }
+  active_rows = std::move(kept);
+  Plan();
+}
+
+}  // namespace quail::infer::cpu

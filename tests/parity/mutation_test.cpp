@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model_fixture.h"
+
+// Case 64: faults that kernels have had elsewhere, each planted in one kernel or tensor. The
+// tolerance of the parity tests must tell every one of them from a right result.
+namespace quail::parity {
+namespace {
+
+using infer::cpu::CpuKernels;
+using infer::cpu::ElementType;
+
+const CpuKernels& Right() { return infer::cpu::SelectKernels(); }
+
+void ZeroedProduct(std::int32_t m, std::int32_t, const float*, std::int64_t, const float*,
+                   std::int64_t, float* c, std::int64_t ldc, bool) {
+  for (std::int32_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, infer::cpu::kKeyBlock, 0.0F);
+}
+
+void TransposedTile(std::int32_t m, std::int32_t k, const float* a, std::int64_t lda,
+                    const float* b, std::int64_t ldb, float* c, std::int64_t ldc, bool accumulate) {
+  Right().product64(m, k, a, lda, b, ldb, c, ldc, accumulate);
+  const std::int32_t edge = std::min(m, 4);
+  for (std::int32_t i = 0; i < edge; ++i) {
+    for (std::int32_t j = 0; j < i; ++j) std::swap(c[i * ldc + j], c[j * ldc + i]);
+  }
+}
+
+/// Turns by the angles of the next frequency.
+void ShiftedRotation(const float* head, const float* cosine, const float* sine, std::int32_t half,
+                     float* out) {
+  std::vector<float> c(cosine + 1, cosine + half);
+  std::vector<float> s(sine + 1, sine + half);
+  c.push_back(cosine[half - 1]);
+  s.push_back(sine[half - 1]);
+  Right().rotate(head, c.data(), s.data(), half, out);
+}
+
+void MaskOfOneMore(float* scores, std::int32_t visible, infer::cpu::SoftmaxState* state,
+                   float* output, std::int32_t width) {
+  Right().softmax_block(scores, std::min(visible + 1, infer::cpu::kKeyBlock), state, output, width);
+}
+
+void DroppedLastKey(float* scores, std::int32_t visible, infer::cpu::SoftmaxState* state,
+                    float* output, std::int32_t width) {
+  Right().softmax_block(scores, std::max(visible - 1, 1), state, output, width);
+}
+
+/// Forgets to bring what was summed before to the new maximum.
+void StaleMaximum(float* scores, std::int32_t visible, infer::cpu::SoftmaxState* state,
+                  float* output, std::int32_t width) {
+  std::vector<float> unscaled(output, output + width);
+  Right().softmax_block(scores, visible, state, output, width);
+  std::copy(unscaled.begin(), unscaled.end(), output);
+}
+
+void UnweightedNorm(const float* x, const float* weight, float epsilon, std::int32_t n,
+                    float* out) {
+  std::vector<float> ones(weight, weight + n);
+  ones.back() = 1.0F;
+  Right().rms_norm(x, ones.data(), epsilon, n, out);
+}
+
+void GateAndUpSwapped(const float* gate, const float* up, std::int32_t n, float* out) {
+  const std::vector<float> kept(gate, gate + n);
+  Right().silu_product(up, kept.data(), n, out);
+}
+
+/// Finds the tensor of one name under another's.
+class SwappedWeights final : public infer::WeightSource {
+ public:
+  SwappedWeights(std::shared_ptr<const infer::WeightSource> weights, std::string a, std::string b)
+      : weights_(std::move(weights)), a_(std::move(a)), b_(std::move(b)) {}
+  std::shared_ptr<const infer::WeightTensor> Find(std::string_view name) const override {
+    std::string other(name);
+    for (const auto& [from, to] : {std::pair(&a_, &b_), std::pair(&b_, &a_)}) {
+      const std::size_t at = name.find(*from);
+      if (at == std::string_view::npos) continue;
+      other.replace(at, from->size(), *to);
+      break;
+    }
+    return weights_->Find(other);
+  }
+  base::Hash128 hash() const override { return {}; }
+
+ private:
+  std::shared_ptr<const infer::WeightSource> weights_;
+  std::string a_, b_;
+};
+
+class Mutation : public testing::Test {
+ protected:
+  Mutation()
+      : spec_(TinySpec(spec::ModelFamily::kQwen3)),
+        weights_(infer::CreateRandomWeights(spec_, 7)),
+        reference_(spec_, *weights_) {}
+
+  /// The worst error over documents of one, some, and more than two blocks of keys.
+  double Error(const infer::WeightSource& weights, const CpuKernels& kernels) const {
+    infer::cpu::CpuOptions options{2, ElementType::kF32, {}};
+    options.kernels = &kernels;
+    LoadedModel loaded(spec_, weights, options);
+    double worst = 0;
+    for (const std::size_t length : {std::size_t{1}, std::size_t{30}, std::size_t{150}}) {
+      const auto tokens = MakeTokens(length, static_cast<std::uint32_t>(length));
+      const auto wanted = ReferenceLogits(reference_, tokens);
+      const double rms = MeasureError<float>(loaded.Alone(tokens), wanted).rms;
+      if (!(rms <= worst)) worst = rms;
+    }
+    return worst;
+  }
+
+  spec::ModelSpec spec_;
+  std::shared_ptr<const infer::WeightSource> weights_;
+  ReferenceModel reference_;
+};
+
+TEST_F(Mutation, EveryPlantedKernelFaultIsOutsideTheTolerance) {
+  const double allowed = ToleranceOf(ElementType::kF32).rms;
+  ASSERT_LE(Error(*weights_, Right()), allowed);
+  std::map<std::string, CpuKernels> faults;
+  const auto plant = [&](const char* name) -> CpuKernels& {
+    return faults.emplace(name, Right()).first->second;
+  };
+  plant("zeroed output").product64 = ZeroedProduct;
+  plant("transposed tile").product64 = TransposedTile;
+  plant("shifted position").rotate = ShiftedRotation;
+  plant("mask off by one").softmax_block = MaskOfOneMore;
+  plant("dropped last key").softmax_block = DroppedLastKey;
+  plant("stale maximum").softmax_block = StaleMaximum;
+  plant("norm without a weight").rms_norm = UnweightedNorm;
+  plant("gate and up swapped").silu_product = GateAndUpSwapped;
+  for (const auto& [name, kernels] : faults) {
+    const double error = Error(*weights_, kernels);
+    EXPECT_FALSE(error <= 10 * allowed) << name << ": " << error;
+  }
+}
+
+TEST_F(Mutation, SwappedTensorsAreOutsideTheTolerance) {
+  const double allowed = ToleranceOf(ElementType::kF32).rms;
+  for (const auto& [a, b] : {std::pair("k_proj", "v_proj"), std::pair("q_norm", "k_norm"),
+                             std::pair("gate_proj", "up_proj")}) {
+    EXPECT_FALSE(Error(SwappedWeights(weights_, a, b), Right()) <= 10 * allowed) << a;
+  }
+}
+
+}  // namespace
+}  // namespace quail::parity
