@@ -118,7 +118,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
   app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
   app.add_option("--progress", raw.progress, "auto, always or never");
-  app.add_option("--seed", options.config.seed, "of samples");
+  app.add_option("--seed", options.config.seed,
+                 "of samples; kept in the report, no step draws one yet");
   app.add_option("--set", raw.settings, "a setting")
       ->type_name("NAME=VALUE")
       ->expected(1)

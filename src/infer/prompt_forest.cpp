@@ -1,8 +1,11 @@
 #include "infer/prompt_forest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -182,8 +185,14 @@ void Forest::Launch(const base::CancelFlag* cancel) {
   ++counters_.chunks;
   counters_.chunk_sizes.push_back(next.packed.rows);
   const base::Stopwatch watch;
-  next.chunk = backend_.Begin(packer_->batch());
-  const bool done = model_.Forward(backend_, *next.chunk, packer_->batch(), cancel);
+  bool done = false;
+  try {
+    next.chunk = backend_.Begin(packer_->batch());
+    done = model_.Forward(backend_, *next.chunk, packer_->batch(), cancel);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kOutOfMemory,
+                fmt::format("no memory for a forward pass over {} tokens", next.packed.rows));
+  }
   counters_.model_seconds += watch.seconds();
   if (!done) throw Error(ErrorCode::kInterrupted, "interrupted");
   in_flight_.push_back(std::move(next));

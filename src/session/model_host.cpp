@@ -31,9 +31,16 @@ ModelHost::ModelHost(const Config& config, base::ThreadPool& pool) : config_(con
   const std::filesystem::path path = LocateModel(config.model);
   path_ = path.string();
   std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
+  CheckVocabulary();
   answers_ = text::ChooseAnswerWords(*tokenizer_);
   OpenAdapter();
   backend_ = OpenBackend(config_);
+  if (config_.deterministic && !backend_->info().deterministic) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("--deterministic: results of the {} backend may depend on the packing; "
+                            "the cpu backend's do not",
+                            backend_->info().backend));
+  }
 }
 
 ModelHost::~ModelHost() = default;
@@ -47,6 +54,15 @@ void ModelHost::OpenFolder() {
   spec_ = spec::ReadModelSpec({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                               (folder / "config.json").string());
   tokenizer_ = text::BpeTokenizer::Create(text::LoadTokenizerJson(folder / "tokenizer.json"));
+}
+
+/// Rows that the tokenizer does not know are padding; ids without a row cannot be embedded.
+void ModelHost::CheckVocabulary() const {
+  const std::size_t known = tokenizer_->vocabulary_size();
+  if (known > static_cast<std::size_t>(spec_.vocabulary)) {
+    throw Error(ErrorCode::kModel, fmt::format("{}: the tokenizer has {} tokens, the model {} rows",
+                                               path_, known, spec_.vocabulary));
+  }
 }
 
 /// The adapter that the user names, else the one that the model has of its own.

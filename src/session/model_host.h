@@ -50,6 +50,7 @@ class ModelHost {
   void OpenFolder();
   void OpenGguf();
   void OpenAdapter();
+  void CheckVocabulary() const;
   void LoadWeights();
   std::int64_t KvTokens() const;
 

@@ -382,6 +382,30 @@ TEST(PromptForest, CancelReturnsAllKvAndLeavesAWorkingForest) {
   }
 }
 
+TEST(PromptForest, AThousandQueriesOfWhichEveryThirdIsCancelled) {
+  Harness harness({.kv_tokens = 2048, .chunk_tokens = 128});
+  const std::vector<Tokens> leaves = {TokensOf(900, 7), TokensOf(901, 9), TokensOf(902, 8)};
+  for (std::uint64_t query = 0; query < 1000; ++query) {
+    for (std::uint64_t document = query % 5; document < 40; document += 5) {
+      const std::size_t length = 20 + 3 * document;
+      harness.Ask(harness.Child(harness.root(), TokensOf(document, length)), leaves);
+    }
+    if (query % 3 == 0) {
+      base::CancelFlag cancel;
+      for (std::uint64_t step = 0; step < query % 7; ++step) harness.Step(&cancel);
+      cancel.Cancel();
+      EXPECT_THROW(harness.Step(&cancel), Error);
+    } else {
+      const std::vector<Answer> answers = harness.RunAll();
+      ASSERT_EQ(answers.size(), 8U * leaves.size());
+      for (const Answer& answer : answers) EXPECT_EQ(answer.value, harness.Expected(answer));
+    }
+    ASSERT_EQ(harness.forest->pending(), 0U);
+    ASSERT_EQ(harness.forest->counters().kv_held_tokens, 0) << "after query " << query;
+  }
+  EXPECT_EQ(harness.backend.fault(), "");
+}
+
 TEST(PromptForest, DeviceFaultEndsTheWorkNotTheForest) {
   Harness h({.kv_tokens = 3000, .chunk_tokens = 256},
             CountingOptions{.validate = true, .failing_chunk = 3});
