@@ -29,10 +29,12 @@ using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using quail::spec::ModelSpec;
 
 constexpr std::int32_t kChunk = 2048;
+constexpr std::int64_t kProducts = kChunk / cpu::kMaxProductRows;  ///< calls for most of a chunk
 constexpr std::int32_t kDocument = 300;
 constexpr std::int32_t kAnchor = 4000;
 constexpr std::int32_t kPartner = 15;
 constexpr int kRounds = 3;
+constexpr double kEnoughSeconds = 30;
 
 double ProcessorSeconds() {
   rusage usage{};
@@ -46,11 +48,12 @@ struct Seconds {
   double processor = 1e30;
 };
 
-/// The least of some rounds, each clock for itself.
+/// The least of some rounds, each clock for itself; no new one after kEnoughSeconds.
 template <typename Body>
 Seconds Best(Body body) {
   Seconds best;
-  for (int round = 0; round < kRounds; ++round) {
+  const quail::base::Stopwatch begun;
+  for (int round = 0; round < kRounds && begun.seconds() < kEnoughSeconds; ++round) {
     const quail::base::Stopwatch watch;
     const double before = ProcessorSeconds();
     body();
@@ -92,7 +95,7 @@ void Run(const Model& model, Backend& backend, const PrefillBatch& batch) {
   backend.Wait(*chunk);
 }
 
-/// All linear layers of one block on kChunk rows, times the number of blocks.
+/// Seconds of all linear layers of one block on kChunk rows, times the number of blocks.
 Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
                         quail::infer::cpu::ElementType type, std::size_t threads) {
   cpu::LinearEngine engine(type);
@@ -105,7 +108,7 @@ Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
   quail::base::ThreadPool pool(threads);
   cpu::ReusePool<cpu::WorkerScratch> scratch;
   Seconds seconds = Best([&] {
-    pool.ForEach(static_cast<std::size_t>(kChunk / cpu::kMaxProductRows), [&](std::size_t) {
+    pool.ForEach(static_cast<std::size_t>(kProducts), [&](std::size_t) {
       const auto memory = scratch.Take();
       for (const cpu::LinearWeight& layer : layers) {
         const auto columns = static_cast<std::size_t>(layer.columns());
@@ -119,7 +122,9 @@ Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
       }
     });
   });
-  return {seconds.wall * spec.layers, seconds.processor * spec.layers};
+  const double chunks =
+      static_cast<double>(kChunk) / static_cast<double>(kProducts * cpu::kMaxProductRows);
+  return {seconds.wall * spec.layers * chunks, seconds.processor * spec.layers * chunks};
 }
 
 void Measure(const char* path, std::size_t threads, const cpu::CpuOptions& options) {
