@@ -17,6 +17,8 @@ namespace quail::cli {
 namespace {
 
 constexpr int kInterruptedCode = 130;
+/// Of the published baseline (docs/benchmarks.md).
+constexpr std::int32_t kBaselineStepTokens = 25'305;
 
 Session* running_session = nullptr;
 volatile std::sig_atomic_t interrupts = 0;
@@ -138,6 +140,17 @@ int GenerateBench(const Options& options) {
   return 0;
 }
 
+int RunBench(const Options& options) {
+  quailb::SuiteRunOptions suite = options.suite;
+  const bool baseline = suite.config.baseline;
+  suite.config = options.config;
+  suite.config.baseline = baseline;
+  if (baseline && suite.config.chunk_tokens == 0) suite.config.chunk_tokens = kBaselineStepTokens;
+  suite.on_line = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  quailb::RunSuite(suite);
+  return 0;
+}
+
 int Run(int count, const char* const* arguments) {
   Options options;
   try {
@@ -160,6 +173,8 @@ int Run(int count, const char* const* arguments) {
         return ShowFindings(options);
       case Command::kBenchGenerate:
         return GenerateBench(options);
+      case Command::kBenchRun:
+        return RunBench(options);
     }
   } catch (const Error& error) {
     fmt::print(stderr, "error: {}\n", error.what());

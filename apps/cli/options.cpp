@@ -105,7 +105,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("-m,--model", options.config.model, "a known name (quail models) or a .gguf file")
       ->type_name("MODEL");
   app.add_option("-d,--dialect", raw.dialect, "snowflake (default) or bigquery");
-  app.add_option("--backend", options.config.backend, "auto, cpu or cuda");
+  app.add_option("--backend", options.config.backend,
+                 "auto, cpu or cuda; for bench run also counting, which computes nothing");
   app.add_option("--threads", options.config.threads, "0: all cores");
   app.add_option("--format", raw.format,
                  "table, csv, json, jsonl, markdown, parquet (needs -o); default: table on a "
@@ -126,6 +127,10 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
       ->take_all();
   app.add_option("--kv-memory", raw.kv_memory, "room for keys and values, such as 2G")
       ->type_name("SIZE");
+  app.add_option("--kv-tokens", options.config.kv_tokens, "the same in tokens");
+  app.add_option("--chunk-tokens", options.config.chunk_tokens, "most tokens of a forward pass");
+  app.add_flag("--random-weights", options.config.random_weights,
+               "made-up weights of the shape that -m names, for benchmarks");
   app.add_option("--adapter", options.config.adapter, "none, or a file: adapter of the model");
   app.add_option("--duckdb-library", options.config.duckdb_library, "path of libduckdb");
   app.add_flag("--deterministic", options.config.deterministic, "bit-equal for any packing");
@@ -171,10 +176,8 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
 }
 
 /// quail bench generate: tables, prompts and answers of a suite.
-CLI::App* AddBenchOptions(CLI::App& app, quailb::GenerateOptions& options) {
-  auto* bench = app.add_subcommand("bench", "benchmark suites");
-  bench->require_subcommand(1);
-  auto* generate = bench->add_subcommand("generate", "write a suite's tables and planted answers");
+CLI::App* AddGenerateOptions(CLI::App& bench, quailb::GenerateOptions& options) {
+  auto* generate = bench.add_subcommand("generate", "write a suite's tables and planted answers");
   generate->add_option("--suite", options.suite, "quailb");
   generate->add_option("--sf", options.scale, "scale factor: 0.01, 0.1 (default), 0.5 or 1.0");
   generate->add_option("--seed", options.seed, "of the generator (default: 1)");
@@ -183,6 +186,31 @@ CLI::App* AddBenchOptions(CLI::App& app, quailb::GenerateOptions& options) {
       ->type_name("DIR")
       ->required();
   return generate;
+}
+
+/// quail bench run: queries of a suite, measured.
+CLI::App* AddRunOptions(CLI::App& bench, quailb::SuiteRunOptions& options) {
+  auto* run = bench.add_subcommand("run", "run a suite's queries and write reports and a table");
+  run->fallthrough();
+  run->add_option("--suite", options.suite, "quailb");
+  run->add_option("--data", options.data, "what bench generate wrote")
+      ->type_name("DIR")
+      ->required();
+  run->add_option("--sf", options.scale, "the scale factor that the data must have");
+  run->add_option("--only", options.only, "queries, such as IMDB-1,BIO-2")->delimiter(',');
+  run->add_option("--slice", options.slice, "one of N parts of the queries")->type_name("I/N");
+  run->add_option("--answers", options.answers,
+                  "planted: flow4b (default), truth; none: what the model answers");
+  run->add_option("--layout", options.layout,
+                  "own (default), published: preamble with every row, label with every pair");
+  run->add_flag("!--no-hints", options.hints, "the planner is not told the pass rates");
+  run->add_flag("--baseline", options.config.baseline,
+                "the control: request by request, hash prefix cache, steps of 25,305 tokens");
+  run->add_flag("--plan-only", options.plan_only, "what the plans expect; runs nothing");
+  run->add_flag("--resume", options.resume, "complete the results that --out has");
+  run->add_option("--price", options.hourly_price, "of the device, in dollars an hour");
+  run->add_option("--out", options.output, "folder of the results")->type_name("DIR")->required();
+  return run;
 }
 
 }  // namespace
@@ -199,7 +227,11 @@ std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options
   auto* calibrate = app.add_subcommand("calibrate", "measure this computer for the cost model");
   auto* doctor = app.add_subcommand("doctor", "what this computer can do, and what is missing");
   for (auto* subcommand : {models, download, calibrate, doctor}) subcommand->fallthrough();
-  auto* generate = AddBenchOptions(app, options.generate);
+  auto* bench = app.add_subcommand("bench", "benchmark suites");
+  bench->require_subcommand(1);
+  bench->fallthrough();
+  auto* generate = AddGenerateOptions(*bench, options.generate);
+  auto* run = AddRunOptions(*bench, options.suite);
   try {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
@@ -213,6 +245,7 @@ std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options
   if (*calibrate) options.command = Command::kCalibrate;
   if (*doctor) options.command = Command::kDoctor;
   if (*generate) options.command = Command::kBenchGenerate;
+  if (*run) options.command = Command::kBenchRun;
   Understand(raw, app.count("-c") > 0, app.count("-f") > 0, options);
   return std::nullopt;
 }

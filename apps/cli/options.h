@@ -8,12 +8,13 @@
 #include "quail/config.h"
 #include "quail/session.h"
 #include "quailb/generate.h"
+#include "quailb/run.h"
 
 namespace quail::cli {
 
 enum class Format { kTable, kCsv, kJson, kJsonLines, kMarkdown, kParquet, kArrow };
 enum class ProgressMode { kAuto, kAlways, kNever };
-enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor, kBenchGenerate };
+enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor, kBenchGenerate, kBenchRun };
 
 /// The command line, read.
 struct Options {
@@ -30,6 +31,7 @@ struct Options {
   bool verbose = false;
   std::string download;
   quailb::GenerateOptions generate;
+  quailb::SuiteRunOptions suite;
 };
 
 /// What ends the program at once: help, version, a wrong option.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "quail/error.h"
@@ -198,14 +197,12 @@ std::span<const Query> Queries() {
 
 const Query& FindQuery(std::string_view name) { return FindNamed(Queries(), name, "query"); }
 
-Hints ReadHints(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(ErrorCode::kIo, fmt::format("cannot read '{}'", path));
+Hints ReadHints(std::string_view json) {
   try {
-    return nlohmann::json::parse(file).get<Hints>();
+    return nlohmann::json::parse(json).get<Hints>();
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kCorrupt,
-                fmt::format("'{}' is not a map of pass rates: {}", path, error.what()));
+                fmt::format("the hints are not a map of pass rates: {}", error.what()));
   }
 }
 

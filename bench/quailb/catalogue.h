@@ -60,6 +60,16 @@ inline constexpr std::uint32_t kCueTokens = 4;
 /// Leading ids that all filter tails have in common.
 inline constexpr std::uint32_t kSharedTailTokens = 18;
 
+/// Where the label that opens a join's partner stands, and what a row pays for its preamble.
+///
+///   own        preamble, document | tail          preamble, anchor, frame, label | partner, cue
+///   published  document, preamble | tail          anchor, preamble, frame | partner, label, cue
+///
+/// The published engine computes the preamble with every row and the label with every pair. Its
+/// order of the ids would let a forest share both, so they stand behind the document and the
+/// partner here: the same lengths, and just the work that is published.
+enum class PromptLayout : std::uint8_t { kPublished, kOwn };
+
 /// One FROM item of a query and its filters.
 struct QueryTable {
   Table table{};
@@ -84,7 +94,7 @@ const Query& FindQuery(std::string_view name);
 
 /// Pass rate of each question, as the planner is told it.
 using Hints = std::map<std::string, double, std::less<>>;
-/// Reads hints.json. Throws Error{kIo | kCorrupt}.
-Hints ReadHints(const std::string& path);
+/// Reads hints.json. Throws Error{kCorrupt}.
+Hints ReadHints(std::string_view json);
 
 }  // namespace quail::quailb

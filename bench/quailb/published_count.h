@@ -24,10 +24,6 @@ struct SuiteData {
 /// All rows of the corpus's scale; about 4 bytes a token.
 SuiteData MakeSuiteData(const Corpus& corpus);
 
-/// Where the label that opens a join's partner stands: with each pair, as in the published runs, or
-/// once behind the anchor's frame, as in ours.
-enum class PromptLayout : std::uint8_t { kPublished, kOwn };
-
 struct TokenCount {
   std::uint64_t calls = 0;
   std::uint64_t pairs = 0;

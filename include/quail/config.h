@@ -21,11 +21,27 @@ struct Progress {
   double seconds_left = -1;          ///< -1: unknown
 };
 
+/// The token ids of a prompt's constant pieces, in place of text that is tokenised:
+///
+///   filter:  [head] document [tail]            | [question]
+///   join:    [head] anchor [tail] [question]   | [partner_head] partner [partner_tail]
+///
+/// What stands left of the bar is computed once per document or anchor. For templates with one slot
+/// and with two; of two either can be the anchor.
+struct TokenPrompt {
+  std::string prompt;  ///< the template in canonical form, as the SQL has it
+  std::vector<std::int32_t> head;
+  std::vector<std::int32_t> tail;
+  std::vector<std::int32_t> question;  ///< at least one id in a filter
+  std::vector<std::int32_t> partner_head;
+  std::vector<std::int32_t> partner_tail;
+};
+
 struct Config {
   std::string database;          ///< a DuckDB file; empty: in memory
   std::string model;             ///< known name, directory or .gguf; empty: the embedded default
   std::string adapter;           ///< "none", a path; empty: the embedded default's own
-  std::string backend = "auto";  ///< auto, cpu, cuda
+  std::string backend = "auto";  ///< auto, cpu, cuda; counting: computes nothing, see below
   std::string oracle;            ///< truth table instead of a model (file)
   std::string duckdb_library;    ///< explicit path of libduckdb
   Dialect dialect = Dialect::kSnowflake;
@@ -33,6 +49,24 @@ struct Config {
   std::uint64_t kv_memory = 0;  ///< bytes; 0: chosen from the device's memory
   std::uint64_t seed = 0;
   bool deterministic = false;
+
+  // For benchmarks and tests: work without a model's files. Every one of these is said in the
+  // report.
+  /// Made-up weights of `model`'s shape, a known one (qwen3-4b-fp8, qwen3-0.6b, smollm2-135m; no
+  /// tokenizer: only TOKENS columns under `token_prompts` can be asked) or a model on this
+  /// computer.
+  bool random_weights = false;
+  std::uint64_t kv_tokens = 0;  ///< room for keys and values in positions; 0: see kv_memory
+  /// The control: asks served one by one with a hash prefix cache, instead of a prompt forest.
+  bool baseline = false;
+  std::int32_t chunk_tokens = 0;  ///< most fresh tokens a forward pass; 0: the backend's own
+  std::vector<TokenPrompt> token_prompts;
+  /// Selectivity by template, where a call has no hint of its own: it steers the plan, never the
+  /// answer.
+  std::vector<std::pair<std::string, double>> hints;
+  /// Counts the distinct tokens of all asks a second time, by sorting their paths.
+  bool check_minimum = false;
+
   std::vector<std::pair<std::string, std::string>> settings;  ///< as SET NAME = VALUE
   std::function<void(const Progress&)> on_progress;
   std::function<void(const std::string&)> on_notice;

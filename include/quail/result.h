@@ -33,6 +33,8 @@ class Result {
   /// Some next rows as cells, NULL = nullopt, row after row; empty at the end. The form is chosen
   /// by Session::Run.
   virtual std::vector<std::vector<std::optional<std::string>>> Next() = 0;
+  /// Instead of Next: reads the rows to the end and drops them. Returns how many there were.
+  virtual std::uint64_t Drain() = 0;
   /// Instead of Next: hands all rows over as a stream of the Arrow C stream interface.
   virtual void Export(ArrowArrayStream* out) = 0;
 };

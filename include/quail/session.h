@@ -26,6 +26,15 @@ struct RunOptions {
   Explain explain = Explain::kNo;
 };
 
+/// Answers that stand in for the model's (Session::PlantAnswers).
+struct PlantedSet {
+  std::string name;                  ///< as the report names it
+  std::vector<std::string> prompts;  ///< templates in canonical form: all that will be asked
+  /// Rows (prompt, id) or (prompt, id, id): the tuples that are TRUE, all others are FALSE. An id
+  /// is what quail_text_id(text) or quail_token_list_id(list) gives for an argument.
+  std::string query;
+};
+
 /// START HERE. A session: a DuckDB connection, a model, the tables registered. Not thread-safe but
 /// for Interrupt.
 class Session {
@@ -60,6 +69,13 @@ class Session {
   /// second.
   virtual void Interrupt() noexcept = 0;
   virtual void SetDialect(Dialect dialect) = 0;
+
+  /// For benchmarks: from now on the model does all its work, and each answer that it read is
+  /// replaced by a planted one before the plan goes on. Runs the set's query at once. Throws Error.
+  virtual void PlantAnswers(const PlantedSet& set) = 0;
+  /// For benchmarks: loads the model where that is still to be done, and drops the keys and values
+  /// that the next statement could reuse.
+  virtual void PrepareModel() = 0;
 
   /// The run report (JSON, cli.md) of the last statement with AI calls; complete once its result
   /// was read or it failed. Empty when there was none.

@@ -45,6 +45,8 @@ struct FilterAsk {
   std::uint64_t tag = 0;        ///< comes back in the outcome
   std::int32_t priority = 0;    ///< higher first
   std::uint16_t step = 0;       ///< whose tokens it counts to
+  bool follows = false;         ///< another filter was asked about the same documents before
+  bool goes_on = false;         ///< if TRUE another filter will be asked about them
   /// How likely the documents of `key` are read again after this ask.
   double expected_reuse = 0;
 };

@@ -15,6 +15,11 @@ namespace {
 /// Sources that the forest may hold, so that it can look far ahead without a record of every row.
 constexpr std::size_t kOpenSources = 8192;
 
+/// Least common beginning of filter questions that is kept with a document, in tokens. It costs a
+/// run and a span more, about a token each (infer/packer), and pays when a second question is
+/// asked, which is assumed for at least one document in five.
+constexpr std::size_t kLeastHead = 10;
+
 /// Forgets the open asks when the forest has thrown: it has then dropped them all.
 template <typename Open>
 class ForgetOnThrow {
@@ -104,13 +109,26 @@ void ModelEvaluator::Begin() {
   Withdraw();
   questions_.clear();
   kept_frames_.clear();
+  filter_questions_ = 0;
+  head_ = {};
+  if (parts_.asked != nullptr) *parts_.asked = AskedPaths();
   parts_.forest.ResetCounters();
 }
 
-const ModelEvaluator::Tokens& ModelEvaluator::Literal(const std::string& text) {
+std::span<const base::TokenId> ModelEvaluator::Literal(const text::PromptPiece& piece) {
+  return piece.tokens.empty() ? std::span<const base::TokenId>(Encoded(piece.literal))
+                              : piece.tokens;
+}
+
+void ModelEvaluator::ForestCleared() {
+  segments_.clear();
+  kept_frames_.clear();
+}
+
+const ModelEvaluator::Tokens& ModelEvaluator::Encoded(const std::string& text) {
   const auto [it, inserted] = literals_.try_emplace(text);
   if (inserted) {
-    const auto bad = parts_.tokenizer.Encode(text, it->second);
+    const auto bad = parts_.tokenizer->Encode(text, it->second);
     if (bad) {
       literals_.erase(it);
       throw Error(ErrorCode::kQuery,
@@ -124,7 +142,7 @@ const ModelEvaluator::Tokens& ModelEvaluator::FilterLeaf(const text::FilterPromp
   Tokens leaf;
   for (const text::PromptPiece& piece : prompt.question) {
     QUAIL_CHECK_MSG(piece.argument < 0, "a filter's question repeats its document");
-    const Tokens& tokens = Literal(piece.literal);
+    const auto tokens = Literal(piece);
     leaf.insert(leaf.end(), tokens.begin(), tokens.end());
   }
   return *filter_leaves_.insert(std::move(leaf)).first;
@@ -133,23 +151,60 @@ const ModelEvaluator::Tokens& ModelEvaluator::FilterLeaf(const text::FilterPromp
 QuestionId ModelEvaluator::Add(const Question& question) {
   auto prepared = std::make_unique<Prepared>();
   prepared->question = question;
+  const TokenPrompts::Pieces* pieces =
+      parts_.token_prompts == nullptr ? nullptr : parts_.token_prompts->Find(question.prompt);
+  QUAIL_CHECK_MSG(pieces != nullptr || parts_.tokenizer != nullptr,
+                  "a text prompt for a model without a tokenizer");
   const auto prompt = text::PromptTemplate::Parse(question.prompt);
   if (question.is_anchor.empty()) {
-    prepared->filter = text::LayOutFilter(prompt, parts_.words);
+    prepared->filter =
+        pieces == nullptr ? text::LayOutFilter(prompt, parts_.words) : LayOutFilter(*pieces);
     prepared->filter_leaf = FilterLeaf(prepared->filter);
+    NoteHead(prepared->filter_leaf);
   } else {
-    prepared->join = text::LayOutJoin(prompt, question.is_anchor, parts_.words);
+    prepared->join = pieces == nullptr ? text::LayOutJoin(prompt, question.is_anchor, parts_.words)
+                                       : LayOutJoin(*pieces, question.is_anchor);
   }
   questions_.push_back(std::move(prepared));
   return QuestionId(static_cast<std::uint32_t>(questions_.size() - 1));
 }
 
+/// Keeps the beginning that all filter questions of the statement have in common.
+void ModelEvaluator::NoteHead(std::span<const base::TokenId> question) {
+  ++filter_questions_;
+  if (filter_questions_ == 1) {
+    head_ = question.first(question.empty() ? 0 : question.size() - 1);
+    return;
+  }
+  std::size_t common = 0;
+  while (common < head_.size() && common + 1 < question.size() &&
+         head_[common] == question[common]) {
+    ++common;
+  }
+  head_ = head_.first(common);
+}
+
+bool ModelEvaluator::KeepsHead(const FilterAsk& ask) const {
+  return filter_questions_ > 1 && head_.size() >= kLeastHead && (ask.follows || ask.goes_on);
+}
+
 std::string ModelEvaluator::Fault(TextId id) {
+  if (parts_.texts.is_token_list(id)) return FaultOfTokens(id);
   if (parts_.texts.status(id) == text::TextStatus::kPending) {
-    parts_.texts.Tokenize(std::span(&id, 1), parts_.tokenizer, parts_.pool);
+    QUAIL_CHECK_MSG(parts_.tokenizer != nullptr, "a text for a model without a tokenizer");
+    parts_.texts.Tokenize(std::span(&id, 1), *parts_.tokenizer, parts_.pool);
   }
   if (parts_.texts.status(id) == text::TextStatus::kInvalidUtf8) {
     return fmt::format("invalid UTF-8 at byte {}", parts_.texts.bad_offset(id));
+  }
+  return "";
+}
+
+std::string ModelEvaluator::FaultOfTokens(TextId id) const {
+  for (const base::TokenId token : parts_.texts.tokens(id)) {
+    if (token.value() >= 0 && token.value() < parts_.vocabulary) continue;
+    return fmt::format("token id {} is outside of the model's vocabulary of {}", token.value(),
+                       parts_.vocabulary);
   }
   return "";
 }
@@ -174,11 +229,24 @@ infer::NodeId ModelEvaluator::Walk(infer::NodeId node, std::span<const text::Pro
                                    std::span<const TextId> arguments) {
   for (const text::PromptPiece& piece : pieces) {
     const infer::SegmentId segment =
-        piece.argument < 0 ? parts_.forest.Segment(Literal(piece.literal))
+        piece.argument < 0 ? parts_.forest.Segment(Literal(piece))
                            : SegmentOf(arguments[static_cast<std::size_t>(piece.argument)]);
     node = parts_.forest.Child(node, segment);
   }
   return node;
+}
+
+void ModelEvaluator::Note(std::span<const text::PromptPiece> stem,
+                          std::span<const TextId> arguments,
+                          std::span<const std::span<const base::TokenId>> leaves) {
+  std::vector<std::span<const base::TokenId>> pieces;
+  for (const text::PromptPiece& piece : stem) {
+    pieces.push_back(piece.argument < 0 ? Literal(piece)
+                                        : parts_.texts.tokens(
+                                              arguments[static_cast<std::size_t>(piece.argument)]));
+  }
+  const AskedPaths::Stem noted = parts_.asked->AddStem(std::move(pieces));
+  for (const auto& leaf : leaves) parts_.asked->Add(noted, leaf);
 }
 
 void ModelEvaluator::Ask(const FilterAsk& ask) {
@@ -187,14 +255,22 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
     ready_.push_back({ask.tag, 0, Verdict::kError, 0, std::move(fault)});
     return;
   }
-  const infer::NodeId node = Walk(parts_.forest.root(), prepared.filter.document, ask.key);
+  infer::NodeId node = Walk(parts_.forest.root(), prepared.filter.document, ask.key);
   if (ask.expected_reuse > 0 && node != parts_.forest.root()) {
     parts_.forest.Expect(node, ask.expected_reuse);
   }
+  std::span<const base::TokenId> leaf = prepared.filter_leaf;
+  if (KeepsHead(ask)) {
+    node = parts_.forest.Child(node, parts_.forest.Segment(head_));
+    parts_.forest.Expect(node, ask.goes_on ? ask.expected_reuse : 0);
+    leaf = leaf.subspan(head_.size());
+  }
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
-  const auto source =
-      parts_.forest.Add(node, std::make_unique<OneLeaf>(prepared.filter_leaf), options);
+  const auto source = parts_.forest.Add(node, std::make_unique<OneLeaf>(leaf), options);
   open_[source] = {ask.tag, 1};
+  if (parts_.asked != nullptr) {
+    Note(prepared.filter.document, ask.key, std::span(&prepared.filter_leaf, 1));
+  }
 }
 
 std::vector<TextId> ModelEvaluator::Spread(const Question& question,
@@ -226,7 +302,7 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
       for (const text::PromptPiece& piece : prepared.join.partner) {
         const auto tokens =
             piece.argument < 0
-                ? std::span<const base::TokenId>(Literal(piece.literal))
+                ? Literal(piece)
                 : parts_.texts.tokens(key[place[static_cast<std::size_t>(piece.argument)]]);
         leaves->tokens.insert(leaves->tokens.end(), tokens.begin(), tokens.end());
       }
@@ -235,7 +311,19 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
   }
   prepared.list = partners;
   prepared.leaves = leaves;
+  if (parts_.asked != nullptr) parts_.asked->Hold(leaves);
   return leaves;
+}
+
+void ModelEvaluator::NoteJoin(const Prepared& prepared, std::span<const TextId> arguments,
+                              std::span<const std::uint32_t> subset) {
+  std::vector<text::PromptPiece> stem = prepared.join.anchor;
+  stem.insert(stem.end(), prepared.join.kept.begin(), prepared.join.kept.end());
+  std::vector<std::span<const base::TokenId>> leaves;
+  for (std::size_t i = 0; i < (subset.empty() ? prepared.list->size() : subset.size()); ++i) {
+    leaves.push_back(prepared.leaves->leaf(subset.empty() ? i : subset[i]));
+  }
+  Note(stem, arguments, leaves);
 }
 
 void ModelEvaluator::Ask(const JoinAsk& ask) {
@@ -261,6 +349,7 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
   const infer::NodeId document = Walk(parts_.forest.root(), prepared.join.anchor, arguments);
   parts_.forest.Expect(document, ask.expected_reuse);
   const infer::NodeId node = Walk(document, prepared.join.kept, arguments);
+  if (parts_.asked != nullptr) NoteJoin(prepared, arguments, subset);
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
   const auto source = parts_.forest.Add(
       node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
@@ -288,6 +377,9 @@ void ModelEvaluator::Expect(QuestionId question, std::span<const TextId> documen
   if (node == parts_.forest.root()) return;
   parts_.forest.Expect(node, p);
   ForgetFrame(node);
+  if (filter && p == 0 && filter_questions_ > 1 && head_.size() >= kLeastHead) {
+    parts_.forest.Expect(parts_.forest.Child(node, parts_.forest.Segment(head_)), 0);
+  }
 }
 
 std::size_t ModelEvaluator::room() const {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "exec/asked_paths.h"
 #include "exec/evaluator.h"
+#include "exec/token_prompts.h"
 #include "infer/prompt_forest.h"
 #include "text/bpe_tokenizer.h"
 #include "text/prompt.h"
@@ -20,11 +22,15 @@ namespace quail::exec {
 /// so nothing is asked of it once the evaluator is gone.
 struct ModelParts {
   infer::PromptForest& forest;
-  const text::BpeTokenizer& tokenizer;
+  /// Null: there are only prompts and texts that are token ids as they are.
+  const text::BpeTokenizer* tokenizer = nullptr;
   text::TextStore& texts;
   base::ThreadPool& pool;
   text::AnswerWords words;
-  float margin_scale = 1;  ///< > 0; margins are multiplied by it to be calibrated
+  float margin_scale = 1;       ///< > 0; margins are multiplied by it to be calibrated
+  std::int32_t vocabulary = 0;  ///< ids of token lists lie below it
+  const TokenPrompts* token_prompts = nullptr;  ///< null: all prompts are text
+  AskedPaths* asked = nullptr;                  ///< where the paths of asks are noted, if anywhere
 };
 
 /// Decides asks by a model: lays prompts out as token segments of the prompt forest, so that a
@@ -35,6 +41,8 @@ class ModelEvaluator : public Evaluator {
   ~ModelEvaluator() override;
 
   void Begin() override;
+  /// The forest's ids from before are void.
+  void ForestCleared();
   QuestionId Add(const Question& question) override;
   void Ask(const FilterAsk& ask) override;
   void Ask(const JoinAsk& ask) override;
@@ -55,7 +63,8 @@ class ModelEvaluator : public Evaluator {
     std::uint64_t waiting = 0;
   };
 
-  const Tokens& Literal(const std::string& text);
+  std::span<const base::TokenId> Literal(const text::PromptPiece& piece);
+  const Tokens& Encoded(const std::string& text);
   /// The tokens after a filter's documents, kept as long as the evaluator.
   const Tokens& FilterLeaf(const text::FilterPrompt& prompt);
   /// The segment of a text's tokens, which are ready.
@@ -63,11 +72,20 @@ class ModelEvaluator : public Evaluator {
   /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is
   /// pending.
   std::string Fault(TextId id);
+  std::string FaultOfTokens(TextId id) const;
   std::string Fault(std::span<const TextId> key);
   /// The node after the pieces, whose arguments are looked up in `arguments` (by argument of the
   /// call).
   infer::NodeId Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
                      std::span<const TextId> arguments);
+  /// Notes the paths of an ask's leaves.
+  void Note(std::span<const text::PromptPiece> stem, std::span<const TextId> arguments,
+            std::span<const std::span<const base::TokenId>> leaves);
+  void NoteHead(std::span<const base::TokenId> question);
+  /// Whether the questions' common beginning is kept behind the documents of an ask.
+  bool KeepsHead(const FilterAsk& ask) const;
+  void NoteJoin(const Prepared& prepared, std::span<const TextId> arguments,
+                std::span<const std::uint32_t> subset);
   /// The key of a join's anchor spread over the question's arguments; the partner's are kNullText.
   static std::vector<TextId> Spread(const Question& question, std::span<const TextId> anchor_key);
   std::shared_ptr<const LeafTokens> LeavesOf(Prepared& prepared,
@@ -80,6 +98,8 @@ class ModelEvaluator : public Evaluator {
   std::set<Tokens> filter_leaves_;
   std::vector<std::uint32_t> segments_;  ///< of texts, by id: a long text is hashed once
   std::vector<std::unique_ptr<Prepared>> questions_;
+  std::size_t filter_questions_ = 0;
+  std::span<const base::TokenId> head_;  ///< that all filter questions begin with
   std::unordered_map<infer::SourceId, Open> open_;
   /// By an anchor's document that a later question will read: what follows it in the last question,
   /// of which the next may have the beginning.

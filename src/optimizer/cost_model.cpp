@@ -25,14 +25,20 @@ TextSide Shifted(const TextSide& side, double extra) {
 }  // namespace
 
 CostModel::CostModel(const spec::ModelSpec& model, const spec::DeviceSpec& device,
-                     TokenCounter count_tokens)
-    : model_(model), device_(device), count_tokens_(std::move(count_tokens)) {
+                     TokenCounter count_tokens, PromptCounter prompt_tokens)
+    : model_(model),
+      device_(device),
+      count_tokens_(std::move(count_tokens)),
+      prompt_tokens_(std::move(prompt_tokens)) {
   if (!count_tokens_) {
     count_tokens_ = [](std::string_view text) { return static_cast<double>(text.size()) / 4; };
   }
 }
 
 PromptTokens CostModel::PromptOf(const plan::Call& call) const {
+  if (prompt_tokens_) {
+    if (const auto given = prompt_tokens_(call)) return *given;
+  }
   const double question = count_tokens_(call.prompt);
   PromptTokens prompt;
   prompt.preamble = count_tokens_(kPreamble);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,6 +14,9 @@ namespace quail::optimizer {
 /// Tokens of constant prompt text; the session gives the model's tokenizer, without one a quarter
 /// of the bytes counts.
 using TokenCounter = std::function<double(std::string_view)>;
+struct PromptTokens;
+/// Token counts of a call whose prompt pieces are given as token ids; nullopt: they are text.
+using PromptCounter = std::function<std::optional<PromptTokens>(const plan::Call&)>;
 
 /// The texts of one side of a prompt: distinct tuples, and moments of their token counts.
 struct TextSide {
@@ -33,8 +37,8 @@ struct PromptTokens {
 /// Prices work. All functions are pure.
 class CostModel {
  public:
-  CostModel(const spec::ModelSpec& model, const spec::DeviceSpec& device,
-            TokenCounter count_tokens);
+  CostModel(const spec::ModelSpec& model, const spec::DeviceSpec& device, TokenCounter count_tokens,
+            PromptCounter prompt_tokens = {});
 
   PromptTokens PromptOf(const plan::Call& call) const;
 
@@ -58,6 +62,7 @@ class CostModel {
   const spec::ModelSpec& model_;
   const spec::DeviceSpec& device_;
   TokenCounter count_tokens_;
+  PromptCounter prompt_tokens_;
 };
 
 }  // namespace quail::optimizer

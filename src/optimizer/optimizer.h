@@ -20,7 +20,8 @@ enum class AnchorRule : std::uint8_t {
 
 struct OptimizerOptions {
   AnchorRule anchor = AnchorRule::kData;
-  TokenCounter count_tokens;  ///< may be empty
+  TokenCounter count_tokens;    ///< may be empty
+  PromptCounter prompt_tokens;  ///< may be empty
 };
 
 /// Turns what must be asked into steps in order: filters before joins, each relation's filters by

@@ -75,6 +75,7 @@ class BlockBinder {
   void BindCall(sql::Json& node);
   ItemSet ResolveArgument(const sql::Json& argument) const;
   Argument BindArgument(const sql::Json& expression, ItemSet items);
+  bool IsTokens(const sql::Json& expression, std::size_t item) const;
   std::string LookupSql(const Call& call) const;
   void CheckAnchor(const Call& call, const sql::Json& node) const;
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "columnar/tokens_type.h"
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
@@ -84,6 +85,7 @@ Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {
   const auto index = static_cast<std::size_t>(std::countr_zero(items));
   Item& item = items_[index];
   argument.relation = item.relation;
+  argument.tokens = IsTokens(expression, index);
   const auto same =
       std::find_if(item.id_columns.begin(), item.id_columns.end(),
                    [&](const IdColumn& column) { return column.argument_sql == argument.sql; });
@@ -91,13 +93,25 @@ Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {
     argument.id_column = same->name;
     return argument;
   }
-  const auto column = scope_.ColumnOf(expression);
-  const bool tokens =
-      column.column >= 0 &&
-      from_.items[index].columns[static_cast<std::size_t>(column.column)].type == "INTEGER[]";
   argument.id_column = state_.NewIdColumn();
-  item.id_columns.push_back({argument.id_column, argument.sql, tokens});
+  item.id_columns.push_back({argument.id_column, argument.sql, argument.tokens});
   return argument;
+}
+
+/// Whether an argument is a TOKENS column, which it can only be as it is.
+bool BlockBinder::IsTokens(const Json& expression, std::size_t item) const {
+  const columnar::Schema& columns = from_.items[item].columns;
+  const auto column = scope_.ColumnOf(expression);
+  if (column.column >= 0) {
+    return columns[static_cast<std::size_t>(column.column)].type == columnar::kTokensType;
+  }
+  if (const Json* inner = scope_.FirstColumnOfType(expression, columnar::kTokensType)) {
+    throw source_.At(*inner, ErrorCode::kBind,
+                     fmt::format("{} holds token ids (TOKENS): as an argument it stands by itself, "
+                                 "in no expression over text",
+                                 fmt::join(sql::ColumnPath(*inner), ".")));
+  }
+  return false;
 }
 
 std::string BlockBinder::LookupSql(const Call& call) const {

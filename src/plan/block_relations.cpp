@@ -4,6 +4,7 @@
 #include <set>
 #include <string_view>
 
+#include "columnar/tokens_type.h"
 #include "fmt/format.h"
 #include "plan/block_binder.h"
 #include "sql/lexer.h"
@@ -139,10 +140,10 @@ std::string BlockBinder::CreateSql(std::size_t index,
     list += fmt::format(", {}", ColumnSql(item.alias, column));
   }
   for (const IdColumn& column : items_[index].id_columns) {
-    list += column.tokens
-                ? fmt::format(", quail_token_list_id({}) AS {}", column.argument_sql, column.name)
-                : fmt::format(", quail_text_id(CAST({} AS VARCHAR)) AS {}", column.argument_sql,
-                              column.name);
+    list += column.tokens ? fmt::format(", quail_token_list_id(struct_extract({}, '{}')) AS {}",
+                                        column.argument_sql, columnar::kTokensMember, column.name)
+                          : fmt::format(", quail_text_id(CAST({} AS VARCHAR)) AS {}",
+                                        column.argument_sql, column.name);
   }
   const std::string inner = WithVisibleCtes(
       writer_.MakeSelect({writer_.star()}, items_[index].source, items_[index].local_terms));

@@ -166,6 +166,28 @@ NameScope::Column NameScope::ColumnOf(const Json& expression) const {
   return {static_cast<int>(items[0]), FindColumn(from_.items[items[0]].columns, path[0])};
 }
 
+const Json* NameScope::FirstColumnOfType(const Json& expression, std::string_view type) const {
+  if (sql::ClassOf(expression) == "COLUMN_REF") {
+    const std::vector<std::string> path = sql::ColumnPath(expression);
+    const int named = path.size() > 1 ? ItemNamed(path[0]) : -1;
+    const std::string& name = path[named >= 0 ? 1 : 0];
+    for (std::size_t i = 0; i < from_.items.size(); ++i) {
+      if (named >= 0 && i != static_cast<std::size_t>(named)) continue;
+      const int column = FindColumn(from_.items[i].columns, name);
+      if (column < 0) continue;
+      if (from_.items[i].columns[static_cast<std::size_t>(column)].type == type) {
+        return &expression;
+      }
+    }
+    return nullptr;
+  }
+  if (!expression.is_structured()) return nullptr;
+  for (const Json& child : expression) {
+    if (const Json* found = FirstColumnOfType(child, type)) return found;
+  }
+  return nullptr;
+}
+
 /// " (columns: a, b, c)", the candidates a reader looks for.
 std::string NameScope::Suggest(const std::string& name) const {
   std::vector<std::string> names;

@@ -39,6 +39,9 @@ class NameScope {
     int column = -1;
   };
   Column ColumnOf(const sql::Json& expression) const;
+  /// The first reference in `expression` to a column of a type, also to a member of it; nullptr if
+  /// there is none.
+  const sql::Json* FirstColumnOfType(const sql::Json& expression, std::string_view type) const;
 
  private:
   std::vector<std::size_t> ItemsWith(const std::string& column) const;

@@ -41,7 +41,8 @@ struct CallOptions {
 struct Argument {
   RelationId relation;
   std::string id_column;
-  std::string sql;  ///< the expression as the user would write it, for EXPLAIN
+  std::string sql;      ///< the expression as the user would write it, for EXPLAIN
+  bool tokens = false;  ///< its texts are token lists: a TOKENS column
 };
 
 /// One AI call in canonical form (sql.md section 1). Two calls of a statement that ask the same are

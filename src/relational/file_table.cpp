@@ -8,8 +8,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
+#include "columnar/tokens_type.h"
 #include "quail/error.h"
 #include "relational/quote.h"
 
@@ -107,6 +110,47 @@ Error NameFile(const Error& error, const std::string& path) {
                named ? error.what() : fmt::format("cannot read '{}': {}", path, error.what()));
 }
 
+/// The columns that Parquet files declare as TOKENS in their metadata.
+std::vector<std::string> TokenColumns(Connection& connection, const std::string& pattern) {
+  const auto rows = QueryText(
+      connection, fmt::format("SELECT DISTINCT decode(value) FROM parquet_kv_metadata({}) "
+                              "WHERE decode(key) = {}",
+                              QuoteText(pattern), QuoteText(columnar::kTokensKey)));
+  if (rows.empty()) return {};
+  if (rows.size() > 1) {
+    throw Error(ErrorCode::kCorrupt,
+                fmt::format("files of '{}' differ in what their metadata ({}) declares as TOKENS",
+                            pattern, columnar::kTokensKey));
+  }
+  std::vector<std::string> names;
+  std::istringstream lines(rows[0][0].value_or(""));
+  for (std::string name; std::getline(lines, name);) names.push_back(name);
+  return names;
+}
+
+/// The star of a Parquet file's view, with the columns that its metadata declares as TOKENS of that
+/// type.
+std::string ParquetColumns(Connection& connection, const std::string& pattern,
+                           const std::string& source) {
+  std::string replaced;
+  for (const std::string& name : TokenColumns(connection, pattern)) {
+    const auto type =
+        QueryText(connection, fmt::format("SELECT column_type FROM (DESCRIBE SELECT * FROM {}) "
+                                          "WHERE column_name = {}",
+                                          source, QuoteText(name)));
+    if (type.empty() || (type[0][0] != "INTEGER[]" && type[0][0] != "BIGINT[]")) {
+      throw Error(ErrorCode::kCorrupt,
+                  fmt::format("'{}' declares {} as TOKENS in its metadata, but {}", pattern, name,
+                              type.empty() ? std::string("has no such column")
+                                           : "its type is " + type[0][0].value_or("")));
+    }
+    replaced +=
+        fmt::format("{}struct_pack({} := {}::INTEGER[]) AS {}", replaced.empty() ? "" : ", ",
+                    columnar::kTokensMember, QuoteName(name), QuoteName(name));
+  }
+  return replaced.empty() ? "*" : fmt::format("* REPLACE ({})", replaced);
+}
+
 }  // namespace
 
 void RegisterFile(Connection& connection, std::string_view name, std::string_view path) {
@@ -118,8 +162,10 @@ void RegisterFile(Connection& connection, std::string_view name, std::string_vie
   if (!IsRemote(path) && !is_glob) CheckReadable(file);
   const std::string source = fmt::format(fmt::runtime(format.call), QuoteText(pattern));
   try {
-    connection.Query(
-        fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT * FROM {}", QuoteName(name), source));
+    const std::string columns =
+        format.ending == ".parquet" ? ParquetColumns(connection, pattern, source) : "*";
+    connection.Query(fmt::format("CREATE OR REPLACE TEMP VIEW {} AS SELECT {} FROM {}",
+                                 QuoteName(name), columns, source));
   } catch (const Error& error) {
     throw NameFile(error, file);
   }

@@ -19,6 +19,7 @@
 #include "session/planning_device.h"
 #include "session/power_meter.h"
 #include "session/rows_result.h"
+#include "session/token_prompts_check.h"
 #include "session/user_position.h"
 #include "spec/roofline.h"
 
@@ -72,7 +73,7 @@ void AiStatement::Close() {
        plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
     Quietly([&] { Drain(*state_.connection, sql); });
   }
-  report_.seconds["total"] = total_.seconds();
+  report_.seconds["total"] = total_.seconds() - CheckSeconds();
   state_.report = report_.ToJson();
 }
 
@@ -110,9 +111,11 @@ void AiStatement::Plan() {
     const TimeInto timed(report_.seconds["plan"]);
     ConnectionCatalog catalog(*state_.connection);
     logical_ = plan::Bind({script_, statement_, "quail_r"}, catalog);
+    ApplyHints();
   }
   if (!state_.oracle) {
-    state_.lookups.tokenizer = &state_.Model().tokenizer();
+    state_.lookups.tokenizer = state_.Model().tokenizer();
+    CheckTokenPrompts(logical_, state_.Model());
   } else {
     for (const plan::Call& call : logical_.calls) {
       if (call.kind != plan::CallKind::kCountTokens) continue;
@@ -128,19 +131,24 @@ void AiStatement::Plan() {
     const TimeInto timed(report_.seconds["plan"]);
     optimizer::OptimizerOptions options;
     options.anchor = state_.settings.anchor;
-    if (!state_.oracle) {
-      options.count_tokens = [&tokenizer = state_.Model().tokenizer()](std::string_view text) {
-        std::vector<base::TokenId> tokens;
-        tokenizer.Encode(text, tokens);
-        return static_cast<double>(tokens.size());
-      };
-    }
+    if (!state_.oracle) CountTokensWith(state_.Model(), options);
     model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().spec();
     device_spec_ =
         PlanningDevice(state_.oracle ? nullptr : &state_.Model().device(), state_.config.threads);
     plan_ = optimizer::Optimize(logical_, statistics_, model_spec_, device_spec_, options);
   }
   for (const std::string& notice : plan_.notices) Notice(notice);
+}
+
+/// Hints of the configuration, where a call has none of its own.
+void AiStatement::ApplyHints() {
+  for (plan::Call& call : logical_.calls) {
+    for (const auto& [prompt, selectivity] : state_.config.hints) {
+      if (call.prompt == prompt && !call.options.selectivity) {
+        call.options.selectivity = selectivity;
+      }
+    }
+  }
 }
 
 void AiStatement::MakeRelations() {
@@ -179,7 +187,7 @@ plan::ArgumentStatistics AiStatement::Measure(const plan::Relation& relation,
     }
   }
   statistics.distinct = ids.size();
-  const text::BpeTokenizer* tokenizer = state_.oracle ? nullptr : &state_.Model().tokenizer();
+  const text::BpeTokenizer* tokenizer = state_.oracle ? nullptr : state_.Model().tokenizer();
   if (tokenizer != nullptr) {
     const TimeInto timed(report_.seconds["tokenize"]);
     state_.texts.Tokenize(ids, *tokenizer, state_.pool, &state_.cancel);
@@ -218,8 +226,11 @@ void AiStatement::RunSteps() {
   if (!state_.oracle) {
     if (const std::string caution = state_.Model().Caution(); !caution.empty()) Notice(caution);
   }
+  exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+  exec::PlantedEvaluator planted(model, state_.planted.answers);
+  report_.planted_answers = state_.planted.name;
   exec::Evaluator& evaluator =
-      state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+      state_.planted.name.empty() ? model : static_cast<exec::Evaluator&>(planted);
   if (state_.model) usage_before_ = state_.model->usage();
   steps_watch_.Restart();
   exec::ExecutorOptions options;
@@ -284,6 +295,12 @@ void AiStatement::FillFailures() {
   }
 }
 
+/// Time for what Config::check_minimum asks for, which is none of the statement's.
+double AiStatement::CheckSeconds() const {
+  const auto found = report_.seconds.find("check");
+  return found == report_.seconds.end() ? 0 : found->second;
+}
+
 void AiStatement::FillModel() {
   if (state_.oracle || !state_.model) return;
   report_.model = state_.model->ModelReport();
@@ -317,6 +334,10 @@ void AiStatement::FillModel() {
   work.kv_written = work.tokens;
   work.passes = static_cast<double>(counters.chunks);
   report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
+  if (const exec::AskedPaths* asked = state_.model->asked()) {
+    const TimeInto timed(report_.seconds["check"]);
+    report_.sorted_minimum_tokens = asked->CountDistinctTokens();
+  }
 }
 
 void AiStatement::FillPower() {

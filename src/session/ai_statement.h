@@ -38,6 +38,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
 
  private:
   void Plan();
+  void ApplyHints();
   void MakeRelations();
   void MeasureArguments();
   plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
@@ -53,6 +54,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void FillFailures();
   void FillModel();
   void FillPower();
+  double CheckSeconds() const;
   void Close();
 
   SessionState& state_;

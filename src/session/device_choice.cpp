@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "infer/counting/counting_backend.h"
 #include "infer/cpu/cpu_backend.h"
 #include "quail/error.h"
 
@@ -18,11 +19,20 @@ namespace {
 constexpr std::int64_t kMostCpuKvBytes = std::int64_t{4} << 30;
 /// Of a GPU's memory, left to the driver, to descriptors and to label likelihoods.
 constexpr std::int64_t kKeptDeviceBytes = std::int64_t{4} << 30;
+/// A GPU's chunk, and the KV budget of the published engine in positions.
+constexpr std::int32_t kCountingChunkTokens = 32768;
+constexpr std::int64_t kCountingKvTokens = 362'250;
 
 std::unique_ptr<infer::Backend> OpenCpu(const Config& config) {
   infer::cpu::CpuOptions options;
   options.threads = config.threads;
   return infer::cpu::CreateCpuBackend(options);
+}
+
+std::unique_ptr<infer::Backend> OpenCounting() {
+  infer::CountingOptions options;
+  options.preferred_chunk_tokens = kCountingChunkTokens;
+  return std::make_unique<infer::CountingBackend>(options);
 }
 
 #ifdef QUAIL_CUDA
@@ -40,9 +50,10 @@ std::unique_ptr<infer::Backend> OpenGpu() {
 std::unique_ptr<infer::Backend> OpenBackend(const Config& config) {
   if (config.backend == "cuda") return OpenGpu();
   if (config.backend == "cpu") return OpenCpu(config);
+  if (config.backend == "counting") return OpenCounting();
   if (config.backend == "auto") return GpuIsUsable() ? OpenGpu() : OpenCpu(config);
   throw Error(ErrorCode::kUsage,
-              fmt::format("unknown backend '{}': auto, cpu or cuda", config.backend));
+              fmt::format("unknown backend '{}': auto, cpu, cuda or counting", config.backend));
 }
 
 std::string DescribeGpu() {
@@ -60,13 +71,14 @@ std::string DescribeGpu() {
 #endif
 }
 
-std::int64_t DefaultKvBytes(const infer::BackendInfo& device) {
+std::int64_t DefaultKvTokens(const infer::BackendInfo& device, std::int64_t a_token) {
+  if (device.backend == "counting") return kCountingKvTokens;
   // The memory of a GPU is ours but for what has been loaded, the CPU's is also DuckDB's and
   // everyone's.
   if (device.backend == "cuda") {
-    return std::max<std::int64_t>(0, device.free_memory_bytes - kKeptDeviceBytes);
+    return std::max<std::int64_t>(0, device.free_memory_bytes - kKeptDeviceBytes) / a_token;
   }
-  return std::min(device.memory_bytes / 8, kMostCpuKvBytes);
+  return std::min(device.memory_bytes / 8, kMostCpuKvBytes) / a_token;
 }
 
 }  // namespace quail::session

@@ -17,7 +17,7 @@ std::unique_ptr<infer::Backend> OpenBackend(const Config& config);
 /// The GPU that `auto` would take. Throws Error{kDevice} that says why there is none.
 std::string DescribeGpu();
 
-/// Bytes of KV that a backend gets when the user names none.
-std::int64_t DefaultKvBytes(const infer::BackendInfo& device);
+/// Positions of KV that a backend gets when the user says nothing; each takes `a_token` bytes.
+std::int64_t DefaultKvTokens(const infer::BackendInfo& device, std::int64_t a_token);
 
 }  // namespace quail::session

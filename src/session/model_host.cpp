@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "infer/baseline/request_queue.h"
+#include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/gguf_weights.h"
+#include "infer/weights/random_weights.h"
 #include "infer/weights/safetensors_weights.h"
 #include "quail/error.h"
 #include "session/device_choice.h"
@@ -27,13 +30,10 @@ std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendIn
 
 }  // namespace
 
-ModelHost::ModelHost(const Config& config, base::ThreadPool& pool) : config_(config), pool_(pool) {
-  const std::filesystem::path path = LocateModel(config.model);
-  path_ = path.string();
-  std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
-  CheckVocabulary();
-  answers_ = text::ChooseAnswerWords(*tokenizer_);
-  OpenAdapter();
+ModelHost::ModelHost(const Config& config, base::ThreadPool& pool)
+    : config_(config), pool_(pool), token_prompts_(config.token_prompts) {
+  const spec::KnownShape* shape = config.random_weights ? spec::FindShape(config.model) : nullptr;
+  shape != nullptr ? OpenShape(*shape) : OpenFile();
   backend_ = OpenBackend(config_);
   if (config_.deterministic && !backend_->info().deterministic) {
     throw Error(ErrorCode::kUnsupported,
@@ -41,6 +41,22 @@ ModelHost::ModelHost(const Config& config, base::ThreadPool& pool) : config_(con
                             "the cpu backend's do not",
                             backend_->info().backend));
   }
+}
+
+void ModelHost::OpenFile() {
+  const std::filesystem::path path = LocateModel(config_.model);
+  path_ = path.string();
+  std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
+  CheckVocabulary();
+  answers_ = text::ChooseAnswerWords(*tokenizer_);
+  if (!config_.random_weights) OpenAdapter();
+}
+
+void ModelHost::OpenShape(const spec::KnownShape& shape) {
+  spec_ = shape.spec;
+  answers_.words = {shape.yes_word, shape.no_word};
+  for (const std::int32_t id : shape.yes) answers_.yes.emplace_back(id);
+  for (const std::int32_t id : shape.no) answers_.no.emplace_back(id);
 }
 
 ModelHost::~ModelHost() = default;
@@ -84,6 +100,12 @@ void ModelHost::OpenAdapter() {
 }
 
 std::string ModelHost::Caution() const {
+  if (backend_->info().backend == "counting") {
+    return "the counting backend computes nothing: verdicts that are not planted are made up";
+  }
+  if (config_.random_weights) {
+    return "the weights are made up: verdicts that are not planted mean nothing";
+  }
   if (adapter_ || !HasOwnAdapter(path_)) return "";
   return "the embedded model runs without its adapter: its verdicts are close to chance; name a "
          "better model with -m";
@@ -112,21 +134,46 @@ void ModelHost::OpenGguf() {
 std::int64_t ModelHost::KvTokens() const {
   const infer::BackendInfo& device = backend_->info();
   const std::int64_t a_token = KvBytesPerToken(spec_, device);
-  const std::int64_t bytes =
-      config_.kv_memory > 0 ? static_cast<std::int64_t>(config_.kv_memory) : DefaultKvBytes(device);
-  const std::int64_t tokens = bytes / a_token;
-  const std::int64_t least = 2 * std::int64_t{device.preferred_chunk_tokens};
+  std::int64_t tokens = DefaultKvTokens(device, a_token);
+  if (config_.kv_memory > 0) tokens = static_cast<std::int64_t>(config_.kv_memory) / a_token;
+  if (config_.kv_tokens > 0) tokens = static_cast<std::int64_t>(config_.kv_tokens);
+  const std::int64_t least = 2 * std::int64_t{ChunkTokens()};
   if (tokens < least) {
     throw Error(ErrorCode::kUsage,
-                fmt::format("a KV memory of {} bytes holds {} tokens; at least {} ({} bytes) are "
-                            "needed",
-                            bytes, tokens, least, least * a_token));
+                fmt::format("a KV memory of {} tokens ({} bytes) is too small; at least {} ({} "
+                            "bytes) are needed",
+                            tokens, tokens * a_token, least, least * a_token));
   }
   return tokens;
 }
 
+std::int32_t ModelHost::ChunkTokens() const {
+  const infer::BackendInfo& device = backend_->info();
+  if (config_.chunk_tokens > device.max_chunk_tokens) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{} takes chunks of at most {} tokens, not {}", device.backend,
+                            device.max_chunk_tokens, config_.chunk_tokens));
+  }
+  return config_.chunk_tokens > 0 ? config_.chunk_tokens : device.preferred_chunk_tokens;
+}
+
+std::shared_ptr<const infer::WeightSource> ModelHost::OpenWeights() const {
+  if (config_.random_weights) {
+    const auto weights = infer::CreateRandomWeights(spec_, config_.seed);
+    const bool fp8 = spec_.weight_type == spec::WeightType::kFp8Block;
+    return fp8 ? infer::QuantizeToFp8Blocks(weights) : weights;
+  }
+  return file_ ? infer::OpenGgufWeights(file_, spec_) : infer::OpenSafetensorsWeights(path_);
+}
+
+void ModelHost::Prepare(text::TextStore& texts) {
+  evaluator(texts);
+  forest_->Clear();
+  evaluator_->ForestCleared();
+}
+
 void ModelHost::LoadWeights() {
-  weights_ = file_ ? infer::OpenGgufWeights(file_, spec_) : infer::OpenSafetensorsWeights(path_);
+  weights_ = OpenWeights();
   if (adapter_) weights_ = infer::ApplyAdapter(weights_, adapter_, spec_);
   infer::ModelRequest request;
   request.spec = spec_;
@@ -138,19 +185,28 @@ void ModelHost::LoadWeights() {
   backend_->ReserveKv({spec_.layers, spec_.kv_heads, spec_.head_dim}, kv_tokens);
   infer::ForestConfig forest;
   forest.kv_tokens = kv_tokens;
-  forest.chunk_tokens = backend_->info().preferred_chunk_tokens;
+  forest.chunk_tokens = ChunkTokens();
   forest.context_tokens = spec_.context;
   forest.true_rows = static_cast<std::int32_t>(answers_.yes.size());
   forest.answer_rows = static_cast<std::int32_t>(request.answer_tokens.size());
-  forest_ = infer::PromptForest::Create(*model_, *backend_, forest);
+  forest_ = config_.baseline ? infer::CreateRequestQueue(*model_, *backend_, forest)
+                             : infer::PromptForest::Create(*model_, *backend_, forest);
 }
 
 exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
   if (!forest_) LoadWeights();
   if (!evaluator_) {
     const double scale = adapter_ ? adapter_->info().margin_scale : 1;
-    evaluator_ = std::make_unique<exec::ModelEvaluator>(exec::ModelParts{
-        *forest_, *tokenizer_, texts, pool_, answers_.words, static_cast<float>(scale)});
+    evaluator_ = std::make_unique<exec::ModelEvaluator>(
+        exec::ModelParts{.forest = *forest_,
+                         .tokenizer = tokenizer_.get(),
+                         .texts = texts,
+                         .pool = pool_,
+                         .words = answers_.words,
+                         .margin_scale = static_cast<float>(scale),
+                         .vocabulary = spec_.vocabulary,
+                         .token_prompts = &token_prompts_,
+                         .asked = config_.check_minimum ? &asked_ : nullptr});
   }
   return *evaluator_;
 }
@@ -159,6 +215,7 @@ RunReport::Model ModelHost::ModelReport() const {
   RunReport::Model model;
   model.name = spec_.name;
   model.path = path_;
+  if (config_.random_weights) model.weights = fmt::format("random, seed {}", config_.seed);
   if (weights_) model.hash = weights_->hash().ToHex();
   model.parameters = spec_.block_parameters() +
                      std::int64_t{spec_.vocabulary} * spec_.hidden * (spec_.tied_head ? 1 : 2);

@@ -14,6 +14,7 @@
 #include "quail/config.h"
 #include "session/report.h"
 #include "spec/gguf_file.h"
+#include "spec/known_shapes.h"
 #include "spec/model_spec.h"
 #include "text/answer_words.h"
 #include "text/bpe_tokenizer.h"
@@ -22,7 +23,7 @@
 namespace quail::session {
 
 /// The model of a session: shape and tokenizer are read when it is opened, the weights when
-/// something is first asked.
+/// something is first asked. With made-up weights of a known shape there is no tokenizer.
 class ModelHost {
  public:
   /// Throws Error{kModel | kIo | kCorrupt | kUnsupported | kDevice}.
@@ -30,7 +31,9 @@ class ModelHost {
   ~ModelHost();
 
   const spec::ModelSpec& spec() const { return spec_; }
-  const text::BpeTokenizer& tokenizer() const { return *tokenizer_; }
+  /// nullptr: texts cannot be asked about, only token ids.
+  const text::BpeTokenizer* tokenizer() const { return tokenizer_.get(); }
+  const exec::TokenPrompts& token_prompts() const { return token_prompts_; }
   const text::AnswerChoice& answers() const { return answers_; }
   const infer::BackendInfo& device() const;
   /// What the device used up to now; nullopt where that is not measured.
@@ -40,6 +43,11 @@ class ModelHost {
   exec::Evaluator& evaluator(text::TextStore& texts);
   /// Counters and sizes of the forest since its last reset; nullptr before the weights are loaded.
   const infer::PromptForest* forest() const { return forest_.get(); }
+  /// The paths of the asks since the last statement began, where Config::check_minimum wants them.
+  const exec::AskedPaths* asked() const { return config_.check_minimum ? &asked_ : nullptr; }
+  /// Loads the weights where that is still to be done, and drops the KV that later statements could
+  /// reuse. REQUIRES: no statement runs.
+  void Prepare(text::TextStore& texts);
 
   /// What a user must know about this model before trusting it; empty if nothing.
   std::string Caution() const;
@@ -47,11 +55,15 @@ class ModelHost {
   RunReport::Device DeviceReport() const;
 
  private:
+  void OpenFile();
   void OpenFolder();
+  void OpenShape(const spec::KnownShape& shape);
   void OpenGguf();
   void OpenAdapter();
   void CheckVocabulary() const;
+  std::shared_ptr<const infer::WeightSource> OpenWeights() const;
   void LoadWeights();
+  std::int32_t ChunkTokens() const;
   std::int64_t KvTokens() const;
 
   Config config_;
@@ -61,6 +73,8 @@ class ModelHost {
   std::shared_ptr<const infer::Adapter> adapter_;
   spec::ModelSpec spec_;
   std::shared_ptr<const text::BpeTokenizer> tokenizer_;
+  exec::TokenPrompts token_prompts_;
+  exec::AskedPaths asked_;
   text::AnswerChoice answers_;
   std::unique_ptr<infer::Backend> backend_;
   std::shared_ptr<const infer::WeightSource> weights_;

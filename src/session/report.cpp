@@ -87,6 +87,7 @@ void AddHead(const RunReport& report, Json& json) {
                      {"hash", report.model->hash},
                      {"parameters", report.model->parameters},
                      {"weight_type", report.model->weight_type}};
+    if (!report.model->weights.empty()) json["model"]["weights"] = report.model->weights;
   }
   if (report.device) {
     json["device"] = {{"name", report.device->name},
@@ -94,6 +95,7 @@ void AddHead(const RunReport& report, Json& json) {
                       {"threads", report.device->threads},
                       {"memory_bytes", report.device->memory_bytes}};
   }
+  if (!report.planted_answers.empty()) json["planted_answers"] = report.planted_answers;
   json["seconds"] = report.seconds;
   if (report.rows) json["rows"] = *report.rows;
 }
@@ -119,6 +121,7 @@ void AddTokens(const RunReport& report, const Totals& totals, Json& json) {
     values["regret"] =
         static_cast<std::int64_t>(tokens.fresh) - static_cast<std::int64_t>(*report.minimum_tokens);
   }
+  if (report.sorted_minimum_tokens) values["sorted_minimum"] = *report.sorted_minimum_tokens;
   json["tokens"] = values;
   if (report.pairs) json["pairs"] = *report.pairs;
   const auto model = report.seconds.find("model");

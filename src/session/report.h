@@ -21,6 +21,7 @@ struct RunReport {
     std::string hash;
     std::int64_t parameters = 0;
     std::string weight_type;
+    std::string weights;  ///< "random, seed 0"; empty: those of the file
   };
   struct Device {
     std::string name;
@@ -73,6 +74,8 @@ struct RunReport {
   std::optional<std::uint64_t> rows;
   std::vector<Failure> failures;
   std::optional<std::uint64_t> minimum_tokens;
+  std::optional<std::uint64_t> sorted_minimum_tokens;  ///< counted by sorting the asked paths
+  std::string planted_answers;  ///< the set that stands in for the model's answers; empty: none
   std::optional<std::uint64_t> pairs;
   std::optional<double> roofline_seconds;
   std::optional<Chunks> chunks;

@@ -71,6 +71,20 @@ Rows RowsResult::Next() {
   return rows;
 }
 
+std::uint64_t RowsResult::Drain() {
+  if (ended_) return rows_;
+  Observed(
+      [this] {
+        if (!stream_) stream_ = connection_->Query(sql_);
+        while (const auto batch = stream_->Next()) rows_ += batch->rows();
+      },
+      observer_.on_error);
+  ended_ = true;
+  stream_.reset();
+  if (observer_.on_end) observer_.on_end(rows_);
+  return rows_;
+}
+
 void RowsResult::Export(ArrowArrayStream*) { RefuseExport(); }
 void EffectResult::Export(ArrowArrayStream*) { RefuseExport(); }
 void KnownResult::Export(ArrowArrayStream*) { RefuseExport(); }

@@ -34,6 +34,7 @@ class RowsResult : public Result {
   bool has_rows() const override { return true; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   std::vector<std::vector<std::optional<std::string>>> Next() override;
+  std::uint64_t Drain() override;
   void Export(ArrowArrayStream* out) override;
 
  private:
@@ -57,6 +58,7 @@ class EffectResult : public Result {
   bool has_rows() const override { return false; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   std::vector<std::vector<std::optional<std::string>>> Next() override { return {}; }
+  std::uint64_t Drain() override { return 0; }
   void Export(ArrowArrayStream* out) override;
 
  private:
@@ -74,6 +76,7 @@ class KnownResult : public Result {
   bool is_plan() const override { return is_plan_; }
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   Rows Next() override { return std::exchange(rows_, {}); }
+  std::uint64_t Drain() override { return std::exchange(rows_, {}).size(); }
   void Export(ArrowArrayStream* out) override;
 
  private:

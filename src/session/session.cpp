@@ -51,6 +51,8 @@ class SessionImpl : public Session {
     state_.connection->Interrupt();
   }
   void SetDialect(Dialect dialect) override { state_.config.dialect = dialect; }
+  void PlantAnswers(const PlantedSet& set) override;
+  void PrepareModel() override { state_.Model().Prepare(state_.texts); }
   std::string ReportJson() const override { return state_.report; }
 
  private:
@@ -105,6 +107,31 @@ void SessionImpl::RegisterErrorsTable() {
       {"reason", relational::ScalarType::kText},    {"rows", relational::ScalarType::kInteger}};
   errors.rows = [this] { return state_.errors; };
   state_.connection->Register(std::move(errors));
+}
+
+void SessionImpl::PlantAnswers(const PlantedSet& set) {
+  exec::PlantedAnswers answers;
+  for (const std::string& prompt : set.prompts) answers.Plant(prompt);
+  const auto stream = state_.connection->Query(set.query);
+  std::vector<exec::TextId> key;
+  while (const auto batch = stream->Next()) {
+    for (std::size_t row = 0; row < batch->rows(); ++row) {
+      key.clear();
+      for (std::size_t column = 1; column < batch->columns(); ++column) {
+        if (batch->IsNull(column, row)) continue;
+        key.emplace_back(static_cast<std::uint32_t>(batch->Integer(column, row)));
+      }
+      const std::string_view prompt = batch->Text(0, row);
+      if (answers.Find(prompt) == nullptr) {
+        throw Error(ErrorCode::kUsage, fmt::format("an answer to '{}', which is not among the "
+                                                   "prompts of the planted set {}",
+                                                   prompt, set.name));
+      }
+      answers.Add(prompt, key);
+    }
+  }
+  state_.planted.name = set.name;
+  state_.planted.answers = std::move(answers);
 }
 
 void SessionImpl::ReportFailure(const Statement& statement, const Error& error) {

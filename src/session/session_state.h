@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "exec/function_evaluator.h"
 #include "exec/lookup_functions.h"
+#include "exec/planted_evaluator.h"
 #include "quail/config.h"
 #include "relational/connection.h"
 #include "session/model_host.h"
@@ -45,7 +46,12 @@ struct SessionState {
   exec::LookupSource lookups;
   std::unique_ptr<ModelHost> model;
   std::unique_ptr<exec::FunctionEvaluator> oracle;  ///< stands in for the model
-  std::string report;                               ///< of the last statement with AI calls
+  /// Stand in for the model's answers; `name` is empty where there are none.
+  struct {
+    std::string name;
+    exec::PlantedAnswers answers;
+  } planted;
+  std::string report;  ///< of the last statement with AI calls
   /// Rows of quail_errors(), of the last statement with AI calls.
   std::vector<std::vector<relational::TableFunction::Cell>> errors;
   std::unique_ptr<relational::Connection> connection;  ///< goes first: its functions read the above

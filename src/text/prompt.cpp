@@ -125,8 +125,8 @@ std::string Instruction(const AnswerWords& words, std::string_view question) {
 
 constexpr std::string_view kCue = "\nANSWER:";
 
-PromptPiece Literal(std::string text) { return {std::move(text), -1}; }
-PromptPiece Argument(int argument) { return {{}, argument}; }
+PromptPiece Literal(std::string text) { return {std::move(text), -1, {}}; }
+PromptPiece Argument(int argument) { return {{}, argument, {}}; }
 
 /// `[DOCUMENT {a}:\n][a][\nDOCUMENT {b}:\n][b]..`, the first label without the line feed.
 std::vector<PromptPiece> LabelledDocuments(const std::vector<int>& slots) {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/strong_id.h"
 
 namespace quail::text {
 
@@ -28,10 +31,11 @@ struct PromptTemplate {
 };
 
 /// A prompt as pieces that are tokenised one by one, their ids concatenated. A piece is constant
-/// text or an argument.
+/// text, constant tokens or an argument.
 struct PromptPiece {
-  std::string literal;  ///< used when argument < 0
-  int argument = -1;    ///< index of an argument of the call
+  std::string literal;                         ///< used when argument < 0 and there are no tokens
+  int argument = -1;                           ///< index of an argument of the call
+  std::span<const base::TokenId> tokens = {};  ///< used when argument < 0; kept by others
 };
 
 /// A filter: `document` is shared by every question about the same arguments, `question` is the

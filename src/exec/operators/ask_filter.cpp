@@ -66,9 +66,14 @@ void AskFilter::Wait(std::size_t item, std::size_t stage, const Key& key) {
 void AskFilter::Submit(std::size_t item, std::size_t stage, const Key& key) {
   ++waiting_;
   const bool read_again = options_.feeds_later_step || stage + 1 < options_.stages.size();
-  context_.evaluator.Ask(FilterAsk{question(options_.stages[stage]), key,
-                                   Tag(item | (std::uint64_t{stage} << kStageShift)),
-                                   Priority(stage), context_.step, read_again ? 1.0 : 0.0});
+  context_.evaluator.Ask(FilterAsk{.question = question(options_.stages[stage]),
+                                   .key = key,
+                                   .tag = Tag(item | (std::uint64_t{stage} << kStageShift)),
+                                   .priority = Priority(stage),
+                                   .step = context_.step,
+                                   .follows = stage > 0,
+                                   .goes_on = stage + 1 < options_.stages.size(),
+                                   .expected_reuse = read_again ? 1.0 : 0.0});
 }
 
 bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& judgement) {

@@ -16,7 +16,8 @@ class BinderTest : public EngineTest {
         "v(id, x, k)");
     Run("CREATE TABLE b AS SELECT * FROM (VALUES (10, 'u', 'p'), (11, 'v', 'r')) v(bid, y, k)");
     Run("CREATE TABLE empty AS SELECT * FROM t WHERE FALSE");
-    Run("CREATE TABLE ids AS SELECT 1 AS id, [3, 4]::INTEGER[] AS tokens");
+    Run("CREATE TABLE ids AS SELECT 1 AS id, {'tokens': [3, 4]::INTEGER[]} AS doc, "
+        "[5]::INTEGER[] AS list");
     verdicts_ = {{"red", true}, {"blue", false}, {"x,u", true}, {"y,u", false}, {"x,v", true}};
   }
 
@@ -267,8 +268,30 @@ TEST_F(BinderTest, EqualCallsAreOne) {
 }
 
 TEST_F(BinderTest, TokenColumnsAreKeyedByTheirIds) {
-  const LogicalPlan plan = Bind("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', tokens))");
-  EXPECT_NE(plan.relations[0].create_sql.find("quail_token_list_id(tokens)"), std::string::npos);
+  const LogicalPlan plan = Bind("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', doc))");
+  EXPECT_NE(plan.relations[0].create_sql.find("quail_token_list_id(struct_extract(doc, 'tokens'))"),
+            std::string::npos);
+  EXPECT_TRUE(plan.calls[0].arguments[0].tokens);
+  // The type goes through subqueries.
+  EXPECT_TRUE(Bind("SELECT id FROM (SELECT doc AS d, id FROM ids) s WHERE AI_FILTER(s.d)")
+                  .calls[0]
+                  .arguments[0]
+                  .tokens);
+  // A list that is not declared is an argument like any other: cast to text.
+  const LogicalPlan list = Bind("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', list))");
+  EXPECT_NE(list.relations[0].create_sql.find("quail_text_id(CAST(list AS VARCHAR))"),
+            std::string::npos);
+  EXPECT_FALSE(list.calls[0].arguments[0].tokens);
+}
+
+TEST_F(BinderTest, TokenColumnsStandInNoTextExpression) {
+  const std::string_view says = "holds token ids (TOKENS)";
+  ExpectError("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', upper(ids.doc)))",
+              ErrorCode::kBind, "ids.doc", says);
+  ExpectError("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', CAST(doc AS VARCHAR)))",
+              ErrorCode::kBind, "doc", says);
+  ExpectError("SELECT id FROM ids WHERE AI_FILTER(PROMPT('q {0}', doc.tokens))", ErrorCode::kBind,
+              "doc.tokens", says);
 }
 
 TEST_F(BinderTest, OptionsAreReadAndChecked) {

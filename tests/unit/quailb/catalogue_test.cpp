@@ -8,13 +8,14 @@
 #include <sstream>
 
 #include "quail/error.h"
+#include "quailb/suite_files.h"
 
 namespace quail::quailb {
 namespace {
 
 const std::string kFolder = QUAIL_SOURCE_DIR "/bench/quailb/";
 
-std::string QueryText(std::string_view name) {
+std::string FileText(std::string_view name) {
   std::ifstream file(kFolder + "queries/" + std::string(name) + ".sql");
   std::ostringstream text;
   text << file.rdbuf();
@@ -36,6 +37,8 @@ TEST(Catalogue, HasAFileForEachOfThe31Queries) {
   for (const Query& query : Queries()) names.emplace(query.name);
   EXPECT_EQ(names.size(), 31U);
   EXPECT_EQ(files, names);
+  for (const std::string& name : names) EXPECT_EQ(QueryText(name), FileText(name)) << name;
+  EXPECT_EQ(QueryText("IMDB-11"), "");
 }
 
 /// A query's file asks the questions of its shape, each as often, and no others.
@@ -46,7 +49,7 @@ TEST(Catalogue, ShapesAgreeWithTheFiles) {
       asked.insert(table.filters.begin(), table.filters.end());
     }
     for (const QueryJoin& join : query.joins) asked.insert(join.question);
-    const std::string text = QueryText(query.name);
+    const std::string text = FileText(query.name);
     EXPECT_EQ(CountOf(text, "AI_FILTER"), asked.size()) << query.name;
     EXPECT_EQ(CountOf(text, "JOIN ") + 1, query.tables.size()) << query.name;
     for (const Question& question : Questions()) {
@@ -68,7 +71,7 @@ TEST(Catalogue, JoinsNameTheTablesOfTheirQuestion) {
 }
 
 TEST(Catalogue, EveryQuestionHasAHint) {
-  const Hints hints = ReadHints(kFolder + "hints.json");
+  const Hints hints = ReadHints(HintsText());
   EXPECT_EQ(hints.size(), Questions().size());
   for (const Question& question : Questions()) {
     EXPECT_TRUE(hints.contains(question.name)) << question.name;
@@ -78,8 +81,8 @@ TEST(Catalogue, EveryQuestionHasAHint) {
 TEST(Catalogue, RefusesUnknownNames) {
   EXPECT_THROW(FindQuery("IMDB-11"), Error);
   EXPECT_THROW(FindQuestion("F2"), Error);
-  EXPECT_THROW(ReadHints(kFolder + "none.json"), Error);
-  EXPECT_THROW(ReadHints(kFolder + "CMakeLists.txt"), Error);
+  EXPECT_THROW(ReadHints("{\"F1\": \"often\"}"), Error);
+  EXPECT_THROW(ReadHints("F1 0.8"), Error);
 }
 
 }  // namespace

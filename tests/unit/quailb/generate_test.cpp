@@ -86,11 +86,12 @@ TEST_F(GeneratedSuite, IsWholeAndReadable) {
     EXPECT_EQ(Rows(*session, "SELECT count(*), min(id), max(id) FROM " + name),
               std::to_string(info.rows[0]) + "|0|" + std::to_string(info.rows[0] - 1) + "|");
   }
-  EXPECT_EQ(Rows(*session, "SELECT typeof(review) FROM reviews LIMIT 1"), "INTEGER[]|");
+  EXPECT_EQ(Rows(*session, "SELECT typeof(review) FROM reviews LIMIT 1"),
+            "STRUCT(tokens INTEGER[])|");
   // Documents begin with different ids, and all ids are in the smallest model's vocabulary.
   EXPECT_EQ(Rows(*session,
-                 "SELECT count(DISTINCT review[1]), min(list_min(review)) >= 1024, "
-                 "max(list_max(review)) < 49152 FROM reviews"),
+                 "SELECT count(DISTINCT review.tokens[1]), min(list_min(review.tokens)) >= 1024, "
+                 "max(list_max(review.tokens)) < 49152 FROM reviews"),
             "500|true|true|");
   EXPECT_EQ(Rows(*session,
                  "SELECT count(*) FROM claims c JOIN evidence e "

@@ -5,11 +5,10 @@
 #include <array>
 
 #include "quail/error.h"
+#include "quailb/suite_files.h"
 
 namespace quail::quailb {
 namespace {
-
-constexpr const char* kHintsPath = QUAIL_SOURCE_DIR "/bench/quailb/hints.json";
 
 /// The suite at scale 0.1 for one seed, made once.
 struct Suite {
@@ -17,7 +16,7 @@ struct Suite {
       : corpus(MakeCorpus(seed, Scale::k01)),
         data(MakeSuiteData(corpus)),
         flow(PlantFlow4b(corpus)),
-        hints(ReadHints(kHintsPath)) {}
+        hints(ReadHints(HintsText())) {}
 
   TokenCount Count(std::string_view query, PromptLayout layout = PromptLayout::kPublished) const {
     return CountTokens(FindQuery(query), data, flow, hints, layout);
@@ -134,7 +133,7 @@ TEST(CountDistinctPrefixes, CountsTheNodesOfTheTrie) {
 }
 
 TEST(CountTokens, SaysWhichHintIsMissing) {
-  Hints hints = ReadHints(kHintsPath);
+  Hints hints = ReadHints(HintsText());
   hints.erase("F4");
   const Suite& suite = SuiteOf(1);
   EXPECT_THROW(

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace quail::infer {
 namespace {
@@ -36,6 +39,27 @@ TEST(RandomWeights, FollowTheDocumentedFormula) {
   z ^= z >> 31;
   value = 1.0F + 0.25F * (static_cast<float>(z >> 40) / 8388608.0F - 1.0F);
   EXPECT_EQ(row[7], value);
+}
+
+/// Values that tools/random_weights.py gives.
+TEST(RandomWeights, AreThoseOfThePythonGenerator) {
+  std::ifstream file(QUAIL_SOURCE_DIR "/tests/data/random_weights.json");
+  const auto golden = nlohmann::json::parse(file);
+  spec::ModelSpec spec = SmallSpec();
+  spec.qk_norm = true;
+  for (const auto& tensor : golden.at("tensors")) {
+    const std::string name = tensor.at("name");
+    const auto found = CreateRandomWeights(spec, tensor.at("seed"))->Find(name);
+    ASSERT_NE(found, nullptr) << name;
+    ASSERT_EQ(found->rows(), tensor.at("rows")) << name;
+    ASSERT_EQ(found->columns(), tensor.at("columns")) << name;
+    std::vector<float> values(static_cast<std::size_t>(found->rows() * found->columns()));
+    found->ReadRows(0, found->rows(), values.data());
+    for (const auto& [index, value] : tensor.at("values").items()) {
+      EXPECT_EQ(values[std::stoul(index)], std::strtof(value.get<std::string>().c_str(), nullptr))
+          << name << " " << index;
+    }
+  }
 }
 
 TEST(RandomWeights, RowsAreTheSameHoweverTheyAreRead) {
