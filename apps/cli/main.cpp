@@ -16,6 +16,7 @@
 namespace quail::cli {
 namespace {
 
+constexpr int kBudgetCode = 4;
 constexpr int kInterruptedCode = 130;
 /// Of the published baseline (docs/benchmarks.md).
 constexpr std::int32_t kBaselineStepTokens = 25'305;
@@ -47,7 +48,7 @@ int ExitCodeOf(const Error& error) {
     case ErrorCode::kOutOfMemory:
       return 3;
     case ErrorCode::kBudget:
-      return 4;
+      return kBudgetCode;
     case ErrorCode::kInterrupted:
       return kInterruptedCode;
     case ErrorCode::kSyntax:
@@ -87,9 +88,10 @@ int RunQueries(Options& options) {
     for (const auto& [name, path] : options.tables) session->RegisterFile(name, path);
     running_session = session.get();
     CatchInterrupts();
-    const int code = options.script ? RunScriptOption(*session, options, progress)
-                                    : RunShell(*session, options, progress);
+    int code = options.script ? RunScriptOption(*session, options, progress)
+                              : RunShell(*session, options, progress);
     running_session = nullptr;
+    if (code == 0 && session->StoppedByBudget()) code = kBudgetCode;
     WriteReport(session.get(), options, nullptr);
     return code;
   } catch (const Error& error) {

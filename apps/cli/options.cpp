@@ -116,6 +116,9 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
       ->type_name("FILE");
   app.add_option("--oracle", options.config.oracle, "a truth table instead of a model")
       ->type_name("FILE");
+  app.add_option("--checkpoint", options.config.checkpoint,
+                 "keep finished verdicts in a file: the same command continues after a crash")
+      ->type_name("FILE");
   app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
   app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
   app.add_option("--progress", raw.progress, "auto, always or never");

@@ -43,6 +43,7 @@ struct Config {
   std::string adapter;           ///< "none", a path; empty: the embedded default's own
   std::string backend = "auto";  ///< auto, cpu, cuda; counting: computes nothing, see below
   std::string oracle;            ///< truth table instead of a model (file)
+  std::string checkpoint;        ///< file that keeps finished verdicts; empty: none
   std::string duckdb_library;    ///< explicit path of libduckdb
   Dialect dialect = Dialect::kSnowflake;
   std::uint32_t threads = 0;    ///< 0: all usable cores

@@ -80,6 +80,9 @@ class Session {
   /// The run report (JSON, cli.md) of the last statement with AI calls; complete once its result
   /// was read or it failed. Empty when there was none.
   virtual std::string ReportJson() const = 0;
+  /// Whether a budget (quail_max_tokens, quail_max_seconds) ended that statement early: what was
+  /// undecided is NULL in its rows.
+  virtual bool StoppedByBudget() const = 0;
 };
 
 }  // namespace quail

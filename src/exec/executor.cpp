@@ -6,7 +6,9 @@
 #include <utility>
 #include <variant>
 
+#include "base/check.h"
 #include "base/clock.h"
+#include "exec/operators/ask_on_demand.h"
 #include "exec/step_builder.h"
 #include "quail/error.h"
 
@@ -14,6 +16,9 @@ namespace quail::exec {
 namespace {
 
 constexpr double kProgressSeconds = 0.5;
+/// Runs of a statement with calls on demand: one a level of calls that depend on each other, or of
+/// a recursion.
+constexpr std::size_t kMostPasses = 10'000;
 
 std::string NameOf(const plan::PhysicalPlan& plan, std::size_t step, const StepCounters& counters) {
   if (step < plan.estimates.size() && !plan.estimates[step].name.empty()) {
@@ -30,6 +35,8 @@ std::vector<plan::CallId> CallsOf(const plan::Step& step) {
     for (const auto& stage : join->stages) calls.push_back(stage.call);
   } else if (const auto* column = std::get_if<plan::AskColumnStep>(&step)) {
     calls.push_back(column->call);
+  } else if (const auto* on_demand = std::get_if<plan::AskOnDemandStep>(&step)) {
+    calls = on_demand->calls;
   }
   return calls;
 }
@@ -76,6 +83,20 @@ class ProgressTeller {
   std::uint64_t told_ = 0;
 };
 
+/// While it lives, lookups note what they read.
+class ReadsScope {
+ public:
+  ReadsScope(LookupSource& lookups, OnDemandReads& reads) : lookups_(lookups) {
+    lookups_.on_demand = &reads;
+  }
+  ~ReadsScope() { lookups_.on_demand = nullptr; }
+  ReadsScope(const ReadsScope&) = delete;
+  ReadsScope& operator=(const ReadsScope&) = delete;
+
+ private:
+  LookupSource& lookups_;
+};
+
 }  // namespace
 
 Executor::Executor(relational::Connection& connection, Evaluator& evaluator,
@@ -95,14 +116,14 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
     const Pipeline pipeline = PipelineAt(plan, i);
     if (!pipeline.asking.empty()) RunPipeline(plan, pipeline);
     for (const std::size_t step : pipeline.relational) {
-      RunRelational(std::get<plan::RelationalStep>(plan.steps[step]));
+      RunRelational(std::get<plan::RelationalStep>(plan.steps[step]).sql);
     }
     i = pipeline.end;
   }
 }
 
-void Executor::RunRelational(const plan::RelationalStep& step) {
-  const auto stream = connection_.Query(step.sql);
+void Executor::RunRelational(const std::string& sql) {
+  const auto stream = connection_.Query(sql);
   while (stream->Next()) {
   }
 }
@@ -127,11 +148,16 @@ class Executor::PipelineRun {
   void Build(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
     const StepBuilder builder(plan, executor_.connection_, pipeline);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-      runs_.push_back(
-          builder.Build({executor_.verdicts_, executor_.evaluator_, executor_.questions_,
-                         static_cast<std::uint16_t>(steps_[i]), static_cast<std::uint16_t>(i)}));
+      runs_.push_back(builder.Build(context(i)));
       if (i > 0) runs_[i - 1]->PassTo(*runs_[i]);
     }
+  }
+  /// Instead of Build: the only step's operator.
+  AskOnDemand& BuildOnDemand() {
+    auto run = std::make_unique<AskOnDemand>(context(0));
+    AskOnDemand& built = *run;
+    runs_.push_back(std::move(run));
+    return built;
   }
 
   /// One round of the evaluator; false when nothing is left to ask.
@@ -171,6 +197,11 @@ class Executor::PipelineRun {
   }
 
  private:
+  StepContext context(std::size_t place) const {
+    return {executor_.verdicts_, executor_.evaluator_, executor_.questions_,
+            static_cast<std::uint16_t>(steps_[place]), static_cast<std::uint16_t>(place)};
+  }
+
   void KeepCounters(std::size_t i) {
     StepCounters counters = i < runs_.size() ? runs_[i]->counters() : StepCounters{};
     counters.kind = described_[i].kind;
@@ -197,7 +228,10 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
   if (column != nullptr && plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
     return;  // the lookup counts them
   }
-  const bool limited = plan.limit.has_value() && pipeline.end == plan.steps.size();
+  if (std::holds_alternative<plan::AskOnDemandStep>(plan.steps[pipeline.asking.front()])) {
+    return RunOnDemand(plan, pipeline);
+  }
+  const bool limited = plan.limit.has_value() && pipeline.asking.front() == 0;
   std::uint64_t unjudged = 0;
   {
     PipelineRun run(*this, plan, pipeline);
@@ -224,6 +258,42 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
                                    unjudged, unjudged == 1 ? "row was" : "rows were"));
   }
   CheckErrors(plan, pipeline);
+}
+
+void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
+  const auto& step = std::get<plan::AskOnDemandStep>(plan.steps[pipeline.asking.front()]);
+  QUAIL_CHECK(options_.lookups != nullptr);
+  OnDemandReads reads(verdicts_, step.calls);
+  const ReadsScope noting(*options_.lookups, reads);
+  PipelineRun run(*this, plan, pipeline);
+  AskOnDemand& asking = run.BuildOnDemand();
+  std::size_t passes = 0;
+  for (bool decided = false; !decided;) {
+    if (++passes > kMostPasses) {
+      throw Error(ErrorCode::kQuery,
+                  fmt::format("AI calls read other values in each of {} runs of the statement: "
+                              "does it depend on random values?",
+                              kMostPasses),
+                  plan.calls[step.calls[0].value()].position);
+    }
+    reads.Clear();
+    RunRelational(step.sql);
+    decided = true;
+    for (const plan::CallId call : step.calls) {
+      if (reads.of(call).undecided.empty()) continue;
+      decided = false;
+      asking.Begin(call, reads.of(call));
+      while (run.Advance()) {
+      }
+      asking.Close();
+      while (run.Advance()) {
+      }
+      asking.End();
+    }
+    if (!decided) CheckErrors(plan, pipeline);
+  }
+  run.Tell(true);
+  for (const plan::CallId call : step.calls) asking.CountReads(call, reads.of(call));
 }
 
 void Executor::CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const {

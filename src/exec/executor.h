@@ -1,11 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/cancel.h"
 #include "exec/evaluator.h"
+#include "exec/lookup_functions.h"
 #include "exec/pipeline.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
@@ -20,6 +22,8 @@ struct ExecutorOptions {
   bool fail_on_error = false;  ///< quail_on_error = 'fail'
   std::function<void(const Progress&)> on_progress;
   std::function<void(const std::string&)> on_notice;
+  /// Of the connection's lookups; needed where a plan has calls on demand.
+  LookupSource* lookups = nullptr;
 };
 
 /// Runs the steps of a plan whose relations exist, in order, those of a pipeline at once: the
@@ -40,8 +44,9 @@ class Executor {
  private:
   class PipelineRun;
 
-  void RunRelational(const plan::RelationalStep& step);
+  void RunRelational(const std::string& sql);
   void RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
+  void RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
   void CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const;
   void CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const;
 

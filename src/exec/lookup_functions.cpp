@@ -28,11 +28,19 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
     throw Error(ErrorCode::kQuery,
                 "a lookup of verdicts can only run inside a statement with AI calls");
   }
-  std::vector<TextId> key(arguments.size() - 1);
+  const std::size_t width = arguments.size() - 1;
+  std::vector<TextId> keys;
+  keys.reserve(rows * width);
+  std::size_t noted = 0;  // rows before it were noted
   for (std::size_t row = 0; row < rows; ++row) {
     const plan::CallId call(IdAt(arguments[0], row).value());
-    for (std::size_t i = 0; i < key.size(); ++i) key[i] = IdAt(arguments[i + 1], row);
-    write(row, call, std::span<const TextId>(key));
+    for (std::size_t i = 0; i < width; ++i) keys.push_back(IdAt(arguments[i + 1], row));
+    write(row, call, std::span<const TextId>(keys).subspan(row * width));
+    const bool ends = row + 1 == rows || IdAt(arguments[0], row + 1).value() != call.value();
+    if (!ends || source.on_demand == nullptr) continue;
+    source.on_demand->Note(call, std::span<const TextId>(keys).subspan(noted * width),
+                           row + 1 - noted);
+    noted = row + 1;
   }
 }
 

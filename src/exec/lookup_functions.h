@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "exec/on_demand.h"
 #include "exec/statement_verdicts.h"
 #include "relational/connection.h"
 #include "text/text_store.h"
@@ -15,6 +16,7 @@ struct LookupSource {
   const text::BpeTokenizer* tokenizer =
       nullptr;  ///< counts the tokens of texts that were never in a prompt
   const StatementVerdicts* verdicts = nullptr;
+  OnDemandReads* on_demand = nullptr;  ///< set during the passes of an AskOnDemandStep
 };
 
 /// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..),

@@ -25,7 +25,8 @@ std::optional<plan::RelationId> AnchorOf(const plan::PhysicalPlan& plan, const p
 }
 
 Question QuestionOf(const plan::PhysicalPlan& plan, const plan::Call& call) {
-  Question question{call.prompt, call.arguments.size(), {}, call.options.on_long};
+  Question question{call.prompt, call.arguments.size(), call.on_demand_anchor,
+                    call.options.on_long};
   if (const auto anchor = AnchorOf(plan, call)) {
     for (const plan::Argument& argument : call.arguments) {
       question.is_anchor.push_back(argument.relation == *anchor);

@@ -62,6 +62,8 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context) const {
       [&](const auto& kind) -> std::unique_ptr<StepRun> {
         if constexpr (std::is_same_v<std::decay_t<decltype(kind)>, plan::RelationalStep>) {
           QUAIL_CHECK_MSG(false, "a relational step asks nothing");
+        } else if constexpr (std::is_same_v<std::decay_t<decltype(kind)>, plan::AskOnDemandStep>) {
+          QUAIL_CHECK_MSG(false, "a step on demand has no domain of its own");
         } else {
           return Build(context, kind);
         }
@@ -171,6 +173,10 @@ bool DescribeStep(const plan::PhysicalPlan& plan, std::size_t step, StepCounters
       }
     }
     if (column->anchor) counters.anchor = alias(*column->anchor);
+    return true;
+  }
+  if (std::holds_alternative<plan::AskOnDemandStep>(plan.steps[step])) {
+    counters.kind = "on demand";
     return true;
   }
   return false;

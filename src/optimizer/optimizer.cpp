@@ -15,6 +15,7 @@ plan::PhysicalPlan Optimize(const plan::LogicalPlan& logical,
   draft.plan.relations = logical.relations;
   draft.plan.reduction_sql = logical.reduction_sql;
   draft.plan.calls = logical.calls;
+  draft.plan.case_calls = logical.case_calls;
   draft.plan.final_sql = logical.final_sql;
   draft.plan.cleanup_sql = logical.cleanup_sql;
   draft.plan.notices = logical.notices;

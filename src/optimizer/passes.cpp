@@ -321,6 +321,23 @@ void PlaceComputed(PlanDraft& draft) {
   }
 }
 
+/// Calls whose arguments the engine must compute, when everything else is decided.
+void PlaceOnDemand(PlanDraft& draft) {
+  if (draft.logical.on_demand_sql.empty()) return;
+  plan::AskOnDemandStep step{{}, draft.logical.on_demand_sql};
+  StepEstimate estimate;
+  std::vector<std::string> functions;
+  for (const Call& call : draft.logical.calls) {
+    if (!call.on_demand) continue;
+    step.calls.push_back(call.id);
+    if (std::find(functions.begin(), functions.end(), call.function) == functions.end()) {
+      functions.push_back(call.function);
+    }
+  }
+  estimate.name = fmt::format("on demand {}", fmt::join(functions, ", "));
+  AddStep(draft, std::move(step), std::move(estimate));
+}
+
 /// A filter whose relation is the anchor of a later join keeps its documents' KV for it.
 void LinkFeeds(PlanDraft& draft) {
   auto& steps = draft.plan.steps;
@@ -334,9 +351,12 @@ void LinkFeeds(PlanDraft& draft) {
   }
 }
 
-/// Early stop is right only where one step decides all rows.
+/// Early stop is right only where one step, the first, decides all rows.
 void KeepLimit(PlanDraft& draft) {
-  if (draft.plan.steps.size() == 1 && draft.guarded.empty()) draft.plan.limit = draft.logical.limit;
+  const auto after = std::count_if(draft.logical.computed.begin(), draft.logical.computed.end(),
+                                   [](const auto& computed) { return computed.after_limit; });
+  const std::size_t deciding = draft.plan.steps.size() - static_cast<std::size_t>(after);
+  if (deciding == 1 && draft.guarded.empty()) draft.plan.limit = draft.logical.limit;
 }
 
 constexpr std::array kPasses = {
@@ -348,7 +368,8 @@ constexpr std::array kPasses = {
     Pass{"place_filters", PlaceFilters},
     Pass{"place_joins", PlaceJoins},      // each after its filters: an ask a row, not an ask a pair
     Pass{"place_guarded", PlaceGuarded},  // after the plain predicates, which cost least a row
-    Pass{"place_computed", PlaceComputed},  // on rows that pass all conditions
+    Pass{"place_computed", PlaceComputed},   // on rows that pass all conditions
+    Pass{"place_on_demand", PlaceOnDemand},  // its passes read the verdicts of all other steps
     Pass{"link_feeds", LinkFeeds},
     Pass{"keep_limit", KeepLimit},
 };

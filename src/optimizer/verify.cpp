@@ -14,6 +14,7 @@ namespace {
 struct Uses {
   std::map<std::pair<std::uint32_t, bool>, std::size_t> predicates;  ///< (call, negated)
   std::map<std::uint32_t, std::size_t> columns;
+  std::vector<plan::CallId> on_demand;
 };
 
 void CheckCall(const PhysicalPlan& plan, plan::CallId id) {
@@ -55,6 +56,10 @@ Uses CollectUses(const PhysicalPlan& plan) {
       QUAIL_CHECK(!column->domain_sql.empty());
       ++uses.columns[column->call.value()];
     }
+    if (const auto* on_demand = std::get_if<plan::AskOnDemandStep>(&step)) {
+      QUAIL_CHECK(uses.on_demand.empty() && !on_demand->sql.empty());
+      uses.on_demand = on_demand->calls;
+    }
   }
   return uses;
 }
@@ -80,6 +85,11 @@ void Verify(const plan::LogicalPlan& logical, const PhysicalPlan& plan) {
   for (const plan::ComputedCall& computed : logical.computed) ++columns[computed.call.value()];
   QUAIL_CHECK(uses.predicates == predicates);
   QUAIL_CHECK(uses.columns == columns);
+  std::vector<plan::CallId> on_demand;
+  for (const plan::Call& call : plan.calls) {
+    if (call.on_demand) on_demand.push_back(call.id);
+  }
+  QUAIL_CHECK(uses.on_demand == on_demand);
 }
 
 }  // namespace quail::optimizer

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
+#include "sql/lexer.h"
 
 namespace quail::plan {
 
@@ -18,6 +19,7 @@ std::string KeyOf(const Call& call) {
       "{}|{}|{}|{}|{}|{}|{}|{}|{}", static_cast<int>(call.kind), call.prompt.size(), call.prompt,
       number(options.selectivity), number(options.threshold), number(options.max_error_ratio),
       options.anchor.value_or(""), static_cast<int>(options.on_long), options.return_error_details);
+  if (call.on_demand) key += "|on demand";
   for (const Argument& argument : call.arguments) {
     key += fmt::format("|{}.{}.{}", argument.relation.value(), argument.id_column,
                        argument.id_column.empty() ? argument.sql : "");
@@ -26,6 +28,18 @@ std::string KeyOf(const Call& call) {
 }
 
 }  // namespace
+
+bool NamesAiCte(const sql::Json& node, const std::vector<VisibleCte>& ctes) {
+  const std::string_view table = sql::TextMember(node, "table_name");
+  if (!table.empty() && sql::TextMember(node, "schema_name").empty()) {
+    for (const VisibleCte& cte : ctes) {
+      if (cte.has_ai && sql::SameWord(cte.name, table)) return true;
+    }
+  }
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [&ctes](const sql::Json& child) { return NamesAiCte(child, ctes); });
+}
 
 CallId BindState::AddCall(Call call) {
   const auto [found, added] =

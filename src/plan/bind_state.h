@@ -19,6 +19,9 @@ struct VisibleCte {
   bool has_ai = false;  ///< it asks the model, itself or through another one
 };
 
+/// Whether a table name at or below `node` is that of a CTE that asks the model.
+bool NamesAiCte(const sql::Json& node, const std::vector<VisibleCte>& ctes);
+
 /// What the blocks of one statement share while they are bound.
 struct BindState {
   BindState(Catalog& catalog_in, const SourceText& source_in, std::string prefix_in)

@@ -34,16 +34,14 @@ bool BlockAsks(const Json& node, bool top) {
                      [](const Json& child) { return BlockAsks(child, false); });
 }
 
-bool NamesAiCte(const Json& node, const std::vector<VisibleCte>& ctes) {
-  const std::string_view table = sql::TextMember(node, "table_name");
-  if (!table.empty() && sql::TextMember(node, "schema_name").empty()) {
-    for (const VisibleCte& cte : ctes) {
-      if (cte.has_ai && sql::SameWord(cte.name, table)) return true;
-    }
+/// The first AI call at or below a node, in the order of the tree.
+const Json* FirstAiCall(const Json& node) {
+  if (IsAiCall(node)) return &node;
+  if (!node.is_structured()) return nullptr;
+  for (const Json& child : node) {
+    if (const Json* call = FirstAiCall(child)) return call;
   }
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [&ctes](const Json& child) { return NamesAiCte(child, ctes); });
+  return nullptr;
 }
 
 /// Walks the query nodes of a statement, outer blocks first.
@@ -53,14 +51,11 @@ class StatementBinder {
 
   void BindNode(Json& node, const std::vector<VisibleCte>& outer, BlockPlace place) {
     if (!ContainsAiCall(node)) return;
-    if (sql::TypeOf(node) == "RECURSIVE_CTE_NODE") {
-      throw state_.source.At(node, ErrorCode::kUnsupported,
-                             "AI calls in a recursive query are not supported yet");
-    }
+    if (sql::TypeOf(node) == "RECURSIVE_CTE_NODE") place.on_demand = true;
     std::vector<VisibleCte> ctes = outer;
     AddCtes(node, ctes);
     if (sql::TypeOf(node) == "SELECT_NODE" && BlockAsks(node, true)) {
-      const BlockPlace here{ctes, place.nested, place.outermost};
+      const BlockPlace here{ctes, place.nested, place.outermost, place.on_demand};
       BlockBinder(state_, node, here).Bind();
     }
     BindNested(node, ctes, place);
@@ -87,10 +82,11 @@ class StatementBinder {
       std::vector<Json*> nested;
       if (sql::IsQueryNode(part)) nested.push_back(&part);
       FindNested(part, nested);
-      const bool in_from =
-          key == "from_table" || key == "cte_map" || sql::TypeOf(node) == set_operation;
+      const bool lateral = key == "from_table" && sql::TypeOf(part) == "JOIN";
+      const bool in_from = (key == "from_table" && !lateral) || key == "cte_map" ||
+                           sql::TypeOf(node) == set_operation;
       for (Json* query : nested) {
-        BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, false});
+        BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, false, place.on_demand});
       }
     }
   }
@@ -112,6 +108,7 @@ void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog)
 
 void DescribeOnly(LogicalPlan& plan) {
   for (Relation& relation : plan.relations) relation.create_sql += " LIMIT 0";
+  for (Call& call : plan.calls) call.on_demand = false;
   plan.reduction_sql.clear();
   plan.ai_conjuncts.clear();
   plan.relational_conjuncts.clear();
@@ -132,14 +129,27 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
     throw source.Moved(error);
   }
   BindState state(catalog, source, input.table_prefix);
-  CheckByEngine(tree, source, catalog);
+  const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
+  if (!views) CheckByEngine(tree, source, catalog);
   const bool plain = statement.before.empty() && statement.after.empty();
   const std::vector<VisibleCte> none;
   StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none, false, plain});
+  if (const Json* left = FirstAiCall(tree)) {
+    throw source.At(*left, ErrorCode::kUnsupported, "an AI call here is not supported yet");
+  }
   LogicalPlan plan = std::move(state.plan);
-  plan.final_sql =
-      fmt::format("{}{}{}", statement.before, catalog.Print(tree.dump()), statement.after);
-  if (statement.kind == sql::StatementKind::kDescribe) DescribeOnly(plan);
+  std::string query = catalog.Print(tree.dump());
+  const bool describe = statement.kind == sql::StatementKind::kDescribe;
+  const bool on_demand = std::any_of(plan.calls.begin(), plan.calls.end(),
+                                     [](const Call& call) { return call.on_demand; });
+  if (on_demand && !describe) {
+    const std::string table = input.table_prefix + "kept";
+    plan.on_demand_sql = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table, query);
+    plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table));
+    query = fmt::format("SELECT * FROM {}", table);
+  }
+  plan.final_sql = fmt::format("{}{}{}", statement.before, query, statement.after);
+  if (describe) DescribeOnly(plan);
   return plan;
 }
 

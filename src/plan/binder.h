@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "plan/ai_views.h"
 #include "plan/catalog.h"
 #include "plan/logical.h"
 #include "sql/statement.h"
@@ -14,6 +15,7 @@ struct BindInput {
   const sql::Statement& statement;  ///< a part of it, with AI calls, a query of any kind
   std::string
       table_prefix;  ///< of the relations' tables, unique among a session's running statements
+  const AiViews* views = nullptr;  ///< that the statement may name
 };
 
 /// Binds names, types and AI calls of a statement. Throws Error with the place in the script: the

@@ -13,16 +13,6 @@ using sql::Json;
 
 namespace {
 
-/// The first AI call at or below a node, in the order of the tree.
-const Json* FirstAiCall(const Json& node) {
-  if (IsAiCall(node)) return &node;
-  if (!node.is_structured()) return nullptr;
-  for (const Json& child : node) {
-    if (const Json* call = FirstAiCall(child)) return call;
-  }
-  return nullptr;
-}
-
 /// Whether `node` has AI calls outside of (or only inside of) nested queries.
 bool AsksItself(const Json& node) {
   if (IsAiCall(node)) return true;
@@ -33,16 +23,6 @@ bool AsksInside(const Json& node) {
   if (sql::IsQueryNode(node)) return ContainsAiCall(node);
   if (!node.is_structured()) return false;
   return std::any_of(node.begin(), node.end(), [](const Json& child) { return AsksInside(child); });
-}
-
-bool NamesTable(const Json& node, const std::string& name) {
-  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty() &&
-      sql::SameWord(sql::TextMember(node, "table_name"), name)) {
-    return true;
-  }
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [&name](const Json& child) { return NamesTable(child, name); });
 }
 
 }  // namespace
@@ -61,17 +41,17 @@ BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place
       first_relational_(state.plan.relational_conjuncts.size()) {}
 
 void BlockBinder::Bind() {
-  CheckFrom();
   NameUnnamedItems();
-  DescribeItems();
+  on_demand_ = place_.on_demand || ReadsAiRows() || !DescribeItems() || UsesWholeRow();
+  if (on_demand_) return BindOnDemand();
+  AddItems();
   ShortenSchemaNames(select_);
   ReplaceNaturalJoins();
   for (Json* expression : sql::ExpressionsOf(select_)) ExpandAliases(*expression, false);
   NameResultColumns();
   CollectTerms();
   PushLocalTerms();
-  for (Json* expression : sql::ExpressionsOf(select_)) BindCallsIn(*expression);
-  for (const FromJoin& join : from_.joins) BindCallsIn((*join.node)["condition"]);
+  BindAllCalls();
   ReplaceItems();
   HideColumns(select_);
   PlanCoreTerms();
@@ -80,24 +60,18 @@ void BlockBinder::Bind() {
   CreateRelations();
   AddReductions();
   SetLimit();
+  if (limits_rows_) select_["modifiers"] = LimitModifiers();
   for (const FromJoin& join : from_.joins) DropTruths(*join.node, "condition");
   DropTruths(select_, "where_clause");
 }
 
 // --- names and shape ---
 
-void BlockBinder::CheckFrom() {
-  for (const FromItem& item : from_.items) {
-    const Json* inner = FirstAiCall(*item.node);
-    for (const VisibleCte& cte : place_.ctes) {
-      if (cte.has_ai && NamesTable(*item.node, cte.name)) inner = item.node;
-    }
-    if (inner != nullptr) {
-      throw source_.At(*inner, ErrorCode::kUnsupported,
-                       "AI calls over the rows that other AI calls chose are not supported yet; "
-                       "keep the inner rows with CREATE TABLE .. AS first");
-    }
-  }
+/// Rows that AI calls chose or computed are known only while the statement runs.
+bool BlockBinder::ReadsAiRows() const {
+  return std::any_of(from_.items.begin(), from_.items.end(), [this](const FromItem& item) {
+    return ContainsAiCall(*item.node) || NamesAiCte(*item.node, place_.ctes);
+  });
 }
 
 void BlockBinder::NameUnnamedItems() {
@@ -116,23 +90,29 @@ std::string BlockBinder::WithVisibleCtes(Json node) const {
   return writer_.PrintQuery(node);
 }
 
-columnar::Schema BlockBinder::ColumnsOf(std::size_t item) {
+/// nullopt: it reads what stands before it in FROM, or an enclosing query.
+std::optional<columnar::Schema> BlockBinder::ColumnsOf(std::size_t item) {
   const Json& node = *from_.items[item].node;
   try {
     return state_.catalog.Columns(WithVisibleCtes(writer_.MakeSelect({writer_.star()}, node, {})));
   } catch (const Error& error) {
-    const bool lateral = item > 0 && sql::TypeOf(node) != "BASE_TABLE";
-    if (!lateral) throw source_.At(node, error.code(), error.what());
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     fmt::format("an item of FROM that reads items before it is not supported yet "
-                                 "beside AI calls ({})",
-                                 error.what()));
+    const bool can_correlate = (item > 0 || place_.nested) && sql::TypeOf(node) != "BASE_TABLE";
+    if (!can_correlate) throw source_.At(node, error.code(), error.what());
+    return std::nullopt;
   }
 }
 
-void BlockBinder::DescribeItems() {
+bool BlockBinder::DescribeItems() {
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    from_.items[i].columns = ColumnsOf(i);
+    auto columns = ColumnsOf(i);
+    if (!columns) return false;
+    from_.items[i].columns = std::move(*columns);
+  }
+  return true;
+}
+
+void BlockBinder::AddItems() {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
     items_[i].relation = RelationId(static_cast<std::uint32_t>(first_relation_ + i));
     items_[i].table = state_.NewTable();
     state_.plan.relations.push_back(
@@ -244,7 +224,7 @@ void BlockBinder::AddTerms(Json& node, bool core) {
     if (Has(term.reads.items, i) && !from_.items[i].core) term.core = false;
   }
   term.asks = AsksItself(node);
-  term.deep = AsksInside(node);
+  term.deep = AsksInside(node) || (term.reads.has_subquery && NamesAiCte(node, place_.ctes));
   terms_.push_back(term);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,11 +18,13 @@ struct BlockPlace {
   const std::vector<VisibleCte>& ctes;
   bool nested = false;     ///< inside of an expression of another block
   bool outermost = false;  ///< its rows are the statement's
+  bool on_demand = false;  ///< all its calls are (inside of a recursive query)
 };
 
 /// Binds one query block (SELECT_NODE) that has AI calls of its own: its FROM items become
 /// relations, its calls lookups, its AND terms conjuncts of the plan; the tree is rewritten in
-/// place to read the relations' tables and the lookups.
+/// place to read the relations' tables and the lookups. Calls whose arguments only the engine can
+/// tell, and all calls over a FROM that cannot be read once before, are asked on demand.
 class BlockBinder {
  public:
   BlockBinder(BindState& state, sql::Json& select, const BlockPlace& place);
@@ -51,10 +55,18 @@ class BlockBinder {
     std::vector<IdColumn> id_columns;
   };
 
+  /// An argument of a call with what it reads.
+  struct BoundArgument {
+    sql::Json* expression = nullptr;
+    NameScope::ArgumentReads reads;
+  };
+
   // Names and shape.
-  void CheckFrom();
-  void DescribeItems();
-  columnar::Schema ColumnsOf(std::size_t item);
+  bool ReadsAiRows() const;
+  bool DescribeItems();
+  bool UsesWholeRow() const;
+  void AddItems();
+  std::optional<columnar::Schema> ColumnsOf(std::size_t item);
   void NameUnnamedItems();
   void ShortenSchemaNames(sql::Json& node);
   void ReplaceNaturalJoins();
@@ -71,21 +83,43 @@ class BlockBinder {
 
   // Calls.
   void NameResultColumns();
+  bool IsGrouped() const;
+  std::vector<sql::Json*> KeyItems();
+  void NoteKeyCalls(const sql::Json& node);
+  void BindAllCalls();
+  void BindOnDemand();
   void BindCallsIn(sql::Json& node);
   void BindCall(sql::Json& node);
-  ItemSet ResolveArgument(const sql::Json& argument) const;
+  bool NeedsEngine(const std::vector<BoundArgument>& arguments, const sql::Json& node) const;
+  Call BindPlanned(Call call, const std::vector<BoundArgument>& arguments, const sql::Json& node);
+  sql::Json BindOnDemand(Call call, const std::vector<BoundArgument>& arguments,
+                         const sql::Json& node);
+  void ChooseAnchor(Call& call, const std::vector<BoundArgument>& arguments,
+                    const sql::Json& node) const;
   Argument BindArgument(const sql::Json& expression, ItemSet items);
   bool IsTokens(const sql::Json& expression, std::size_t item) const;
   std::string LookupSql(const Call& call) const;
+  static std::string LookupSql(const Call& call, const std::string& arguments);
   void CheckAnchor(const Call& call, const sql::Json& node) const;
 
   // Conjuncts and computed calls.
   void PlanCoreTerms();
+  void NoteCase(const GuardedCall& guarded);
   void PlanJoinTerms();
   sql::Json FromWithoutCoreTerms() const;
   void PlanComputed();
-  void AddComputed(const std::vector<GuardedCall>& calls, sql::Json from,
-                   const std::vector<sql::Json>& terms);
+  void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);
+  /// The rows of a domain: FROM, AND terms, and what LIMIT leaves of them (null: all).
+  struct DomainRows {
+    sql::Json from;
+    std::vector<sql::Json> terms;
+    sql::Json modifiers = nullptr;
+  };
+  void AddComputed(const std::vector<GuardedCall>& calls, const DomainRows& rows);
+  bool LimitsPlainRows() const;
+  std::optional<std::set<std::size_t>> OrderedItems() const;
+  sql::Json LimitModifiers() const;
+  std::vector<sql::Json> IdColumnsOf(const Call& call) const;
   std::vector<RelationId> RelationsOf(ItemSet items) const;
 
   // Relations.
@@ -111,6 +145,11 @@ class BlockBinder {
   std::size_t first_relation_ = 0;
   std::size_t first_conjunct_ = 0;
   std::size_t first_relational_ = 0;
+  bool all_terms_known_ = true;      ///< every AND term can be tested when computed calls are asked
+  bool limits_rows_ = false;         ///< the select list is asked about the rows that LIMIT leaves
+  bool on_demand_ = false;           ///< every call is
+  bool by_group_ = false;            ///< the expression at hand has a value a group
+  std::set<std::string> key_calls_;  ///< calls inside of grouping keys, as text
 };
 
 }  // namespace quail::plan

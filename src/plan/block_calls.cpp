@@ -12,69 +12,224 @@ namespace quail::plan {
 
 using sql::Json;
 
+namespace {
+
+bool HasAggregate(const Json& node) {
+  if (sql::IsQueryNode(node)) return false;
+  if (sql::ClassOf(node) == "FUNCTION" && IsAggregate(sql::FunctionName(node))) return true;
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [](const Json& child) { return HasAggregate(child); });
+}
+
+std::string Placeholder(std::size_t argument) { return fmt::format("quail_argument_{}", argument); }
+
+/// Puts `value` in the place of every column of that name.
+void ReplaceColumn(Json& node, const std::string& name, const Json& value) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() == 1 && path[0] == name) {
+    node = value;
+    return;
+  }
+  sql::ForEachChild(node, [&](Json& child) { ReplaceColumn(child, name, value); });
+}
+
+/// The first part of the first dotted name below `node`.
+std::string QualifierIn(const Json& node) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() > 1) return path[0];
+  if (!node.is_structured()) return {};
+  for (const Json& child : node) {
+    if (std::string name = QualifierIn(child); !name.empty()) return name;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool BlockBinder::IsGrouped() const {
+  if (!select_["group_expressions"].empty() || !select_["having"].is_null()) return true;
+  return HasAggregate(select_["select_list"]);
+}
+
+/// The expressions of the select list that are keys of the grouping: by alias, position or ALL.
+std::vector<Json*> BlockBinder::KeyItems() {
+  std::vector<Json*> keys;
+  Json& list = select_["select_list"];
+  if (sql::TextMember(select_, "aggregate_handling") == "FORCE_AGGREGATES") {
+    for (Json& item : list) {
+      if (!HasAggregate(item)) keys.push_back(&item);
+    }
+    return keys;
+  }
+  for (const Json& key : select_["group_expressions"]) {
+    const auto constant = sql::ConstantOf(key);
+    const std::vector<std::string> path = sql::ColumnPath(key);
+    if (constant && constant->kind == sql::ConstantKind::kNumber) {
+      const auto position = static_cast<std::size_t>(constant->number);
+      if (position >= 1 && position <= list.size()) keys.push_back(&list[position - 1]);
+    } else if (path.size() == 1) {
+      for (Json& item : list) {
+        if (sql::SameWord(sql::AliasOf(item), path[0])) keys.push_back(&item);
+      }
+    }
+  }
+  return keys;
+}
+
+void BlockBinder::NoteKeyCalls(const Json& node) {
+  if (IsAiCall(node)) key_calls_.insert(writer_.PrintExpression(node));
+  if (!node.is_structured()) return;
+  for (const Json& child : node) NoteKeyCalls(child);
+}
+
+void BlockBinder::BindAllCalls() {
+  const bool grouped = IsGrouped();
+  std::vector<Json*> keys;
+  if (grouped) {
+    keys = KeyItems();
+    NoteKeyCalls(select_["group_expressions"]);
+    for (const Json* item : keys) NoteKeyCalls(*item);
+  }
+  for (Json* item : keys) BindCallsIn(*item);
+  const Json& groups = select_["group_expressions"];
+  for (Json* expression : sql::ExpressionsOf(select_)) {
+    const bool of_rows = expression == &select_["where_clause"] ||
+                         std::any_of(groups.begin(), groups.end(),
+                                     [expression](const Json& key) { return &key == expression; });
+    by_group_ = grouped && !of_rows;
+    BindCallsIn(*expression);
+  }
+  by_group_ = false;
+  for (const FromJoin& join : from_.joins) BindCallsIn((*join.node)["condition"]);
+}
+
+void BlockBinder::BindOnDemand() {
+  scope_.LeaveUndescribed();
+  NameResultColumns();
+  for (Json* expression : sql::ExpressionsOf(select_)) BindCallsIn(*expression);
+  BindCallsIn(select_["from_table"]);
+}
+
 void BlockBinder::BindCallsIn(Json& node) {
   if (sql::IsQueryNode(node)) return;
   if (IsAiCall(node)) return BindCall(node);
   if (!node.is_object()) return;
+  const bool by_group = by_group_;
+  if (sql::ClassOf(node) == "FUNCTION" && IsAggregate(sql::FunctionName(node))) by_group_ = false;
   sql::ForEachChild(node, [this](Json& child) { BindCallsIn(child); });
+  by_group_ = by_group;
 }
 
 void BlockBinder::BindCall(Json& node) {
   AiCall read = ReadAiCall(node, source_);
   for (const std::string& notice : read.notices) state_.AddNotice(notice);
-  ItemSet all = 0;
-  std::vector<ItemSet> reads;
-  for (const Json& argument : read.prompt.arguments) {
-    reads.push_back(ResolveArgument(argument));
-    if (std::popcount(reads.back()) > 1) {
-      throw source_.At(
-          argument, ErrorCode::kUnsupported,
-          "one argument of an AI call that reads two tables is not supported yet; give "
-          "each its own argument");
-    }
-    all |= reads.back();
-  }
-  if (std::popcount(all) > 2) {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     "an AI call over three or more tables is not supported yet");
-  }
   Call call;
   call.kind = read.kind;
   call.function = read.function->name;
   call.prompt = read.prompt.pattern;
   call.options = read.options;
   call.position = source_.PlaceOf(node);
-  const ItemSet first =
-      reads.empty() || all == 0 ? 0 : SetOf(static_cast<std::size_t>(std::countr_zero(all)));
-  for (std::size_t i = 0; i < reads.size(); ++i) {
-    call.arguments.push_back(
-        BindArgument(read.prompt.arguments[i], reads[i] != 0 ? reads[i] : first));
+  std::vector<BoundArgument> arguments;
+  ItemSet all = 0;
+  for (Json& argument : read.prompt.arguments) {
+    arguments.push_back({&argument, scope_.ResolveArgument(argument, place_.nested)});
+    all |= arguments.back().reads.items;
   }
-  CheckAnchor(call, node);
-  if (all == 0 && call.kind != CallKind::kCountTokens) {
+  if (arguments.empty() && call.kind != CallKind::kCountTokens) {
     state_.AddNotice(
         fmt::format("the prompt of {} uses no column: it is asked once", call.function));
   }
-  call.id = state_.AddCall(call);
   const std::string alias(sql::AliasOf(node));
-  Json lookup = writer_.ParseExpression(LookupSql(call));
-  lookup[kCallMark] = call.id.value();
+  Json lookup;
+  if (NeedsEngine(arguments, node)) {
+    lookup = BindOnDemand(std::move(call), arguments, node);
+  } else {
+    const Call bound = BindPlanned(std::move(call), arguments, node);
+    lookup = writer_.ParseExpression(LookupSql(bound));
+    lookup[kCallMark] = bound.id.value();
+  }
   lookup["alias"] = alias;
   node = std::move(lookup);
 }
 
-ItemSet BlockBinder::ResolveArgument(const Json& argument) const {
-  try {
-    return scope_.ResolveArgument(argument);
-  } catch (const Error& error) {
-    const bool unknown = std::string_view(error.what()).starts_with("unknown column");
-    if (!place_.nested || !unknown) throw;
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("{}; an AI call that reads a column of an enclosing query is not "
-                            "supported yet",
-                            error.what()),
-                error.position());
+/// Whether no relation's rows have the arguments.
+bool BlockBinder::NeedsEngine(const std::vector<BoundArgument>& arguments, const Json& node) const {
+  ItemSet all = 0;
+  for (const BoundArgument& argument : arguments) {
+    const bool one_side = std::popcount(argument.reads.items) <= 1;
+    if (!one_side || argument.reads.outside || argument.reads.computed) return true;
+    all |= argument.reads.items;
   }
+  if (on_demand_ || std::popcount(all) > 2) return true;
+  return by_group_ && all != 0 && !key_calls_.contains(writer_.PrintExpression(node));
+}
+
+Call BlockBinder::BindPlanned(Call call, const std::vector<BoundArgument>& arguments,
+                              const Json& node) {
+  ItemSet all = 0;
+  for (const BoundArgument& argument : arguments) all |= argument.reads.items;
+  const ItemSet first = all == 0 ? 0 : SetOf(static_cast<std::size_t>(std::countr_zero(all)));
+  for (const BoundArgument& argument : arguments) {
+    const ItemSet items = argument.reads.items;
+    call.arguments.push_back(BindArgument(*argument.expression, items != 0 ? items : first));
+  }
+  CheckAnchor(call, node);
+  call.id = state_.AddCall(call);
+  return call;
+}
+
+Json BlockBinder::BindOnDemand(Call call, const std::vector<BoundArgument>& arguments,
+                               const Json& node) {
+  std::string ids;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    call.arguments.push_back(
+        {RelationId(0), "", writer_.PrintExpression(*arguments[i].expression)});
+    const auto column = scope_.ColumnOf(*arguments[i].expression);
+    const bool tokens = column.item >= 0 && column.column >= 0 &&
+                        from_.items[static_cast<std::size_t>(column.item)]
+                                .columns[static_cast<std::size_t>(column.column)]
+                                .type == "INTEGER[]";
+    ids += tokens ? fmt::format(", quail_token_list_id({})", Placeholder(i))
+                  : fmt::format(", quail_text_id(CAST({} AS VARCHAR))", Placeholder(i));
+  }
+  ChooseAnchor(call, arguments, node);
+  call.on_demand = call.kind != CallKind::kCountTokens;
+  call.id = state_.AddCall(call);
+  Json lookup = writer_.ParseExpression(LookupSql(call, std::to_string(call.id.value()) + ids));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    BindCallsIn(*arguments[i].expression);
+    ReplaceColumn(lookup, Placeholder(i), *arguments[i].expression);
+  }
+  if (call.on_demand) lookup[kOnDemandMark] = true;
+  return lookup;
+}
+
+/// Between two sides the side as the option says, else the first argument's.
+void BlockBinder::ChooseAnchor(Call& call, const std::vector<BoundArgument>& arguments,
+                               const Json& node) const {
+  std::vector<std::string> sides;
+  for (const BoundArgument& argument : arguments) {
+    const ItemSet items = argument.reads.items;
+    const bool named = std::popcount(items) == 1 && !argument.reads.outside;
+    sides.push_back(named ? from_.items[static_cast<std::size_t>(std::countr_zero(items))].alias
+                          : QualifierIn(*argument.expression));
+  }
+  const auto is = [](const std::string& name) {
+    return [&name](const std::string& side) { return sql::SameWord(side, name); };
+  };
+  if (call.options.anchor && std::none_of(sides.begin(), sides.end(), is(*call.options.anchor))) {
+    throw source_.At(node, ErrorCode::kBind,
+                     fmt::format("option anchor names '{}', which is no table of this call",
+                                 *call.options.anchor));
+  }
+  if (sides.empty()) return;
+  const std::string anchor = call.options.anchor.value_or(sides[0]);
+  const auto other = std::find_if_not(sides.begin(), sides.end(), is(anchor));
+  if (other == sides.end()) return;
+  const auto of_two = [&](const std::string& side) { return is(anchor)(side) || is(*other)(side); };
+  if (!std::all_of(sides.begin(), sides.end(), of_two)) return;
+  for (const std::string& side : sides) call.on_demand_anchor.push_back(is(anchor)(side));
 }
 
 Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {
@@ -123,6 +278,10 @@ std::string BlockBinder::LookupSql(const Call& call) const {
                                 ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
                                 : ColumnSql(from_.items[item].alias, argument.id_column));
   }
+  return LookupSql(call, arguments);
+}
+
+std::string BlockBinder::LookupSql(const Call& call, const std::string& arguments) {
   switch (call.kind) {
     case CallKind::kFilter:
       if (call.options.return_error_details) {

@@ -23,7 +23,7 @@ void BlockBinder::PlanCoreTerms() {
     term.reads = scope_.ReadsOf(*term.node);
     const Reads& reads = term.reads;
     const bool plannable = term.core && !term.deep && !reads.outside && !reads.has_subquery &&
-                           !reads.is_volatile && reads.items != 0;
+                           !reads.is_volatile && reads.items != 0 && !ContainsOnDemand(*term.node);
     if (!plannable) {
       term.core = false;
       continue;
@@ -31,6 +31,7 @@ void BlockBinder::PlanCoreTerms() {
     AiConjunct conjunct;
     conjunct.sql = writer_.PrintExpression(*term.node);
     conjunct.calls = GuardedCallsOf(*term.node, ValueUse::kFilter, scope_, writer_);
+    for (const GuardedCall& guarded : conjunct.calls) NoteCase(guarded);
     conjunct.relations = RelationsOf(reads.items);
     conjunct.negated = sql::TypeOf(*term.node) == "OPERATOR_NOT";
     const Json& inner = conjunct.negated ? (*term.node)["children"][0] : *term.node;
@@ -41,6 +42,13 @@ void BlockBinder::PlanCoreTerms() {
     conjunct.negated = conjunct.negated && conjunct.is_call;
     state_.plan.ai_conjuncts.push_back(std::move(conjunct));
   }
+}
+
+void BlockBinder::NoteCase(const GuardedCall& guarded) {
+  auto& noted = state_.plan.case_calls;
+  if (!guarded.in_case || std::find(noted.begin(), noted.end(), guarded.call) != noted.end())
+    return;
+  noted.push_back(guarded.call);
 }
 
 /// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON
@@ -54,7 +62,7 @@ void BlockBinder::PlanJoinTerms() {
     pairs["join_type"] = "INNER";
     pairs["condition"] = nullptr;
     pairs["ref_type"] = "CROSS";
-    AddComputed(calls, std::move(pairs), {});
+    AddComputed(calls, {std::move(pairs), {}});
   }
 }
 
@@ -76,44 +84,82 @@ void BlockBinder::PlanComputed() {
   std::vector<Json> available;
   std::vector<Term*> open;
   for (Term& term : terms_) {
-    const bool fit = !term.deep && !term.reads.outside && !term.reads.is_volatile && !term.pushed &&
-                     !(term.reads.has_subquery && !term.asks && place_.nested);
+    const bool known = !term.deep && !term.reads.outside && !term.reads.is_volatile &&
+                       !(term.reads.has_subquery && !term.asks && place_.nested) &&
+                       !ContainsOnDemand(*term.node);
+    all_terms_known_ = all_terms_known_ && known;
     if (term.asks && !term.core) {
       open.push_back(&term);
-    } else if (fit) {
+    } else if (known && !term.pushed) {
       available.push_back(*term.node);
     }
   }
   const Json from = FromWithoutCoreTerms();
   for (const Term* term : open) {
-    AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), from, available);
-    if (!term->reads.outside && !term->reads.is_volatile && !term->deep) {
-      available.push_back(*term->node);
-    }
+    AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), {from, available});
+    const bool known = !term->reads.outside && !term->reads.is_volatile && !term->deep;
+    if (known && !ContainsOnDemand(*term->node)) available.push_back(*term->node);
   }
+  limits_rows_ = LimitsPlainRows();
   for (Json* expression : sql::ExpressionsOf(select_)) {
-    if (expression == &select_["where_clause"]) continue;
-    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_), from, available);
+    const Json& list = select_["select_list"];
+    const bool in_list = std::any_of(
+        list.begin(), list.end(), [expression](const Json& item) { return &item == expression; });
+    if (expression == &select_["where_clause"] || (limits_rows_ && in_list)) continue;
+    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_), {from, available});
+  }
+  if (limits_rows_) PlanSelectList(from, available);
+}
+
+/// Under a LIMIT over plain rows: items that give the order are needed of every row, the others of
+/// the rows that are left.
+void BlockBinder::PlanSelectList(const Json& from, const std::vector<Json>& terms) {
+  const auto ordered = OrderedItems();
+  const Json limited = LimitModifiers();
+  Json& list = select_["select_list"];
+  for (const bool gives_order : {true, false}) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (ordered->contains(i) != gives_order) continue;
+      AddComputed(GuardedCallsOf(list[i], ValueUse::kAny, scope_, writer_),
+                  {from, terms, gives_order ? Json(nullptr) : limited});
+    }
   }
 }
 
-void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, Json from,
-                              const std::vector<Json>& terms) {
+std::vector<Json> BlockBinder::IdColumnsOf(const Call& call) const {
+  std::vector<Json> columns;
+  for (const Argument& argument : call.arguments) {
+    const std::size_t item = argument.relation.value() - first_relation_;
+    columns.push_back(writer_.ParseExpression(
+        argument.id_column.empty() ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
+                                   : ColumnSql(from_.items[item].alias, argument.id_column)));
+  }
+  if (columns.empty()) columns.push_back(writer_.ParseExpression("1"));
+  return columns;
+}
+
+void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, const DomainRows& rows) {
   for (const GuardedCall& guarded : calls) {
-    const Call& call = state_.plan.calls[guarded.call.value()];
-    std::vector<Json> list;
-    for (const Argument& argument : call.arguments) {
-      const std::size_t item = argument.relation.value() - first_relation_;
-      list.push_back(writer_.ParseExpression(
-          argument.id_column.empty()
-              ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
-              : ColumnSql(from_.items[item].alias, argument.id_column)));
+    NoteCase(guarded);
+    std::vector<Json> list = IdColumnsOf(state_.plan.calls[guarded.call.value()]);
+    std::vector<Json> where = rows.terms;
+    const bool limited = !rows.modifiers.is_null();
+    std::string names;
+    if (limited) {
+      list.push_back(writer_.ParseExpression(guarded.guard.empty() ? "TRUE" : guarded.guard));
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        list[i]["alias"] = fmt::format("q{}", i);
+        if (i + 1 < list.size()) names += fmt::format("{}q{}", i == 0 ? "" : ", ", i);
+      }
+    } else if (!guarded.guard.empty()) {
+      where.push_back(writer_.ParseExpression(guarded.guard));
     }
-    if (list.empty()) list.push_back(writer_.ParseExpression("1"));
-    std::vector<Json> where = terms;
-    if (!guarded.guard.empty()) where.push_back(writer_.ParseExpression(guarded.guard));
-    state_.plan.computed.push_back({guarded.call, WithVisibleCtes(writer_.MakeSelect(
-                                                      std::move(list), from, std::move(where)))});
+    const std::string condition = fmt::format("q{}", list.size() - 1);
+    Json select = writer_.MakeSelect(std::move(list), rows.from, std::move(where));
+    if (limited) select["modifiers"] = rows.modifiers;
+    std::string sql = WithVisibleCtes(std::move(select));
+    if (limited) sql = fmt::format("SELECT {} FROM ({}) WHERE {}", names, sql, condition);
+    state_.plan.computed.push_back({guarded.call, std::move(sql), limited});
   }
 }
 

@@ -16,13 +16,6 @@ using sql::Json;
 
 namespace {
 
-/// Functions that are certainly evaluated row by row.
-constexpr std::array<std::string_view, 16> kScalars = {
-    "left",        "right",    "upper",  "lower",         "substr",
-    "substring",   "length",   "concat", "trim",          "round",
-    "replace",     "coalesce", "abs",    "quail_verdict", "quail_probability",
-    "quail_tokens"};
-
 /// Column names that a block's tree mentions, in lower case.
 struct Mentions {
   bool everything = false;
@@ -50,26 +43,6 @@ void Collect(const Json& node, bool nested, Mentions& mentions) {
   if (!node.is_structured()) return;
   const bool inside = nested || (sql::IsQueryNode(node));
   for (const Json& child : node) Collect(child, inside, mentions);
-}
-
-bool OnlyScalars(const Json& node) {
-  if (sql::ClassOf(node) == "WINDOW" || sql::ClassOf(node) == "SUBQUERY") return false;
-  if (sql::ClassOf(node) == "FUNCTION" && node.value("is_operator", false) == false) {
-    const std::string name = sql::FunctionName(node);
-    if (std::find(kScalars.begin(), kScalars.end(), name) == kScalars.end()) return false;
-  }
-  if (!node.is_structured()) return true;
-  return std::all_of(node.begin(), node.end(),
-                     [](const Json& child) { return OnlyScalars(child); });
-}
-
-std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
-  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
-  const auto constant = sql::ConstantOf(modifier[key]);
-  if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
-  if (constant->number < 0 || constant->number > 1e15) return std::nullopt;
-  const auto count = static_cast<std::uint64_t>(constant->number);
-  return static_cast<double>(count) == constant->number ? std::optional(count) : std::nullopt;
 }
 
 }  // namespace
@@ -102,6 +75,23 @@ void BlockBinder::HideColumns(Json& node) {
   });
 }
 
+/// An item's name as a value: no columns of ours say what it is.
+bool BlockBinder::UsesWholeRow() const {
+  Mentions mentions;
+  for (const Json& part : select_) {
+    if (part.is_structured()) Collect(part, false, mentions);
+  }
+  return std::any_of(from_.items.begin(), from_.items.end(), [&](const FromItem& item) {
+    const std::string alias = sql::LowerCase(item.alias);
+    const bool is_column =
+        std::any_of(from_.items.begin(), from_.items.end(),
+                    [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
+    if (!mentions.bare.contains(alias) || is_column) return false;
+    const auto starts = mentions.qualified.lower_bound(alias + ".");
+    return starts == mentions.qualified.end() || !starts->starts_with(alias + ".");
+  });
+}
+
 std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
   Mentions mentions;
   for (const Json& part : select_) {
@@ -109,17 +99,6 @@ std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
   }
   const FromItem& item = from_.items[index];
   const std::string alias = sql::LowerCase(item.alias);
-  const bool is_column =
-      std::any_of(from_.items.begin(), from_.items.end(),
-                  [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
-  if (mentions.bare.contains(alias) && !is_column) {
-    const auto starts = mentions.qualified.lower_bound(alias + ".");
-    const bool qualifies = starts != mentions.qualified.end() && starts->starts_with(alias + ".");
-    if (!qualifies) {
-      throw Error(ErrorCode::kUnsupported,
-                  fmt::format("whole rows ({}) beside AI calls are not supported yet", item.alias));
-    }
-  }
   const bool all = mentions.everything || mentions.all_of.contains(alias);
   std::vector<std::string> columns;
   std::set<std::string> seen;
@@ -204,28 +183,6 @@ void BlockBinder::AddReductions() {
                                                     sql::QuoteIdentifier(items_[i].table),
                                                     fmt::join(reasons, " OR ")));
   }
-}
-
-/// LIMIT counts rows that the planned terms alone decide.
-void BlockBinder::SetLimit() {
-  LogicalPlan& plan = state_.plan;
-  const Json& modifiers = select_["modifiers"];
-  if (!place_.outermost || !plan.computed.empty() || modifiers.size() != 1) return;
-  if (sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || !select_["group_expressions"].empty())
-    return;
-  if (!select_["having"].is_null() || !select_["qualify"].is_null()) return;
-  if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
-  for (const FromJoin& join : from_.joins) {
-    if (!join.core && sql::TextMember(*join.node, "join_type") != "LEFT") return;
-  }
-  for (const Term& term : terms_) {
-    const bool counted = term.pushed || (term.asks && term.core) ||
-                         (IsUsable(term) && !term.reads.has_subquery && !term.reads.is_volatile);
-    if (!counted) return;
-  }
-  const auto limit = Count(modifiers[0], "limit");
-  const auto offset = Count(modifiers[0], "offset");
-  if (limit && offset && !modifiers[0]["limit"].is_null()) plan.limit = *limit + *offset;
 }
 
 void BlockBinder::DropTruths(Json& holder, const char* key) {

@@ -126,6 +126,9 @@ std::vector<std::string> DetailsOf(const PhysicalPlan& plan, std::size_t index) 
   } else if (const auto* column = std::get_if<AskColumnStep>(&step)) {
     lines.push_back(CallText(plan, column->call, false));
     if (column->anchor) explain_anchor(*column->anchor);
+  } else if (const auto* on_demand = std::get_if<AskOnDemandStep>(&step)) {
+    for (const CallId call : on_demand->calls) lines.push_back(CallText(plan, call, false));
+    lines.push_back("asked as the engine needs the values; how many is not known before");
   }
   return lines;
 }
@@ -213,6 +216,9 @@ nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index) {
     json["domain_sql"] = column->domain_sql;
     if (column->anchor) json["anchor"] = AliasOf(plan, *column->anchor);
     add(column->call, false);
+  } else if (const auto* on_demand = std::get_if<AskOnDemandStep>(&step)) {
+    json["kind"] = "on demand";
+    for (const CallId call : on_demand->calls) add(call, false);
   }
   json["calls"] = std::move(calls);
   json["rows"] = estimate.rows_in;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "fmt/format.h"
 
@@ -11,6 +12,13 @@ namespace {
 
 using sql::Json;
 
+bool Contains(const Json& node, const char* mark) {
+  if (node.is_object() && node.contains(mark)) return true;
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [mark](const Json& child) { return Contains(child, mark); });
+}
+
 class GuardWalk {
  public:
   GuardWalk(const NameScope& scope, const SqlWriter& writer) : scope_(scope), writer_(writer) {}
@@ -19,7 +27,7 @@ class GuardWalk {
     if (!ContainsLookup(node) || sql::IsQueryNode(node)) return;
     if (node.contains(kCallMark)) {
       calls_.push_back({CallId(node[kCallMark].get<std::uint32_t>()),
-                        fmt::format("{}", fmt::join(guards_, " AND "))});
+                        fmt::format("{}", fmt::join(guards_, " AND ")), in_case_});
       return;
     }
     const std::string_view type = sql::TypeOf(node);
@@ -70,40 +78,42 @@ class GuardWalk {
 
   void VisitCase(const Json& node, ValueUse use) {
     const std::size_t depth = guards_.size();
+    const bool has_else = node.contains("else_expr") && node["else_expr"].is_object();
+    const auto other = has_else ? sql::ConstantOf(node["else_expr"]) : std::nullopt;
+    const bool tells = has_else && !(other && other->kind == sql::ConstantKind::kNull);
     for (const Json& check : node["case_checks"]) {
+      const bool outer = std::exchange(in_case_, tells);
       Visit(check["when_expr"], ValueUse::kFilter);
+      in_case_ = outer;
       const std::size_t before = guards_.size();
       Push(check["when_expr"], "");
       Visit(check["then_expr"], use);
       guards_.resize(before);
       Push(check["when_expr"], " IS NOT TRUE");
     }
-    if (node.contains("else_expr") && node["else_expr"].is_object()) {
-      Visit(node["else_expr"], use);
-    }
+    if (has_else) Visit(node["else_expr"], use);
     guards_.resize(depth);
   }
 
   void Push(const Json& term, const char* open) {
     const Reads reads = scope_.ReadsOf(term);
     if (reads.outside || reads.has_subquery || reads.is_volatile || reads.aggregates) return;
+    if (ContainsOnDemand(term)) return;
     guards_.push_back(fmt::format("(({}){})", writer_.PrintExpression(term), open));
   }
 
   const NameScope& scope_;
   const SqlWriter& writer_;
   std::vector<std::string> guards_;
+  bool in_case_ = false;
   std::vector<GuardedCall> calls_;
 };
 
 }  // namespace
 
-bool ContainsLookup(const Json& node) {
-  if (node.is_object() && node.contains(kCallMark)) return true;
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [](const Json& child) { return ContainsLookup(child); });
-}
+bool ContainsLookup(const Json& node) { return Contains(node, kCallMark); }
+
+bool ContainsOnDemand(const Json& node) { return Contains(node, kOnDemandMark); }
 
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,
                                         const NameScope& scope, const SqlWriter& writer) {

@@ -12,7 +12,13 @@ namespace quail::plan {
 /// Member of a lookup that stands for a call: the call's id. The engine ignores it.
 inline constexpr const char* kCallMark = "quail_call";
 
-/// Whether a lookup of a call is at or below `node`, nested queries included.
+/// Member of a lookup of a call on demand, which no step but the last decides.
+inline constexpr const char* kOnDemandMark = "quail_on_demand";
+
+/// Whether a lookup of a call on demand is at or below `node`: no condition of a domain may read
+/// it.
+bool ContainsOnDemand(const sql::Json& node);
+/// Whether a lookup of a planned call is at or below `node`, nested queries included.
 bool ContainsLookup(const sql::Json& node);
 
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.

@@ -14,6 +14,7 @@ struct GuardedCall {
   CallId call;
   std::string
       guard;  ///< a condition over lookups and columns; empty: wherever the condition is reached
+  bool in_case = false;  ///< WHEN of a CASE that has an ELSE: a NULL goes there
 };
 
 /// An AND term, necessary for a row of a block's result, that contains AI calls: planned.
@@ -36,16 +37,20 @@ struct RelationalConjunct {
 struct ComputedCall {
   CallId call;
   std::string domain_sql;  ///< as AskColumnStep::domain_sql
+  /// Its domain is what LIMIT leaves of the rows: they are known before it is asked.
+  bool after_limit = false;
 };
 
 /// A bound statement: what must be asked, before any order or anchor is chosen.
 struct LogicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
-  std::vector<Call> calls;  ///< index = CallId
+  std::vector<Call> calls;         ///< index = CallId
+  std::vector<CallId> case_calls;  ///< without a verdict of theirs a row falls into ELSE
   std::vector<AiConjunct> ai_conjuncts;
   std::vector<RelationalConjunct> relational_conjuncts;
   std::vector<ComputedCall> computed;
+  std::string on_demand_sql;  ///< as AskOnDemandStep::sql, empty without calls on demand
   std::string final_sql;
   std::vector<std::string> cleanup_sql;
   std::vector<std::string> notices;

@@ -13,9 +13,12 @@ namespace {
 
 using sql::Json;
 
-constexpr std::array<std::string_view, 9> kVolatileFunctions = {
-    "random",          "setseed", "uuid",    "uuidv4",   "uuidv7",
-    "gen_random_uuid", "nextval", "currval", "write_log"};
+constexpr std::array<std::string_view, 15> kVolatileFunctions = {
+    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
+    "write_log",
+    // The same within one run of a statement only.
+    "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp",
+    "current_localtimestamp", "current_localtime"};
 constexpr std::array<std::string_view, 22> kAggregates = {
     "any_value", "arbitrary",  "arg_max", "arg_min",    "array_agg", "avg",
     "bool_and",  "bool_or",    "count",   "count_star", "first",     "group_concat",
@@ -28,6 +31,8 @@ bool OneOf(const std::array<std::string_view, N>& names, std::string_view name) 
 }
 
 }  // namespace
+
+bool IsAggregate(std::string_view function) { return OneOf(kAggregates, function); }
 
 std::vector<std::size_t> NameScope::ItemsWith(const std::string& column) const {
   std::vector<std::size_t> found;
@@ -78,37 +83,38 @@ void NameScope::AddColumn(const Json& reference, bool nested, Reads& reads) cons
   if (!found && !nested) reads.outside = true;
 }
 
-ItemSet NameScope::ResolveArgument(const Json& node) const {
-  const std::string_view kind = sql::ClassOf(node);
-  if (kind == "COLUMN_REF") return ResolveColumn(node);
-  if (kind == "SUBQUERY") {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     "a subquery in an argument of an AI call is not supported yet");
-  }
-  const std::string function = sql::FunctionName(node);
-  if (kind == "WINDOW" || OneOf(kAggregates, function)) {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     fmt::format("{} in an argument of an AI call is not supported yet; compute it "
-                                 "in a subquery of FROM",
-                                 function));
-  }
-  if (function.starts_with("quail_") || function.starts_with("ai_")) {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     "an AI call in an argument of another is not supported yet");
-  }
-  if (kind == "LAMBDA" || OneOf(kVolatileFunctions, function)) {
-    throw source_.At(
-        node, ErrorCode::kUnsupported,
-        "lambdas and volatile functions in an argument of an AI call are not supported "
-        "yet");
-  }
-  ItemSet items = 0;
-  if (!node.is_structured()) return items;
-  for (const Json& child : node) items |= ResolveArgument(child);
-  return items;
+NameScope::ArgumentReads NameScope::ResolveArgument(const Json& expression, bool nested) const {
+  ArgumentReads reads;
+  if (!described_) reads.computed = true;
+  Resolve(expression, nested, reads);
+  return reads;
 }
 
-ItemSet NameScope::ResolveColumn(const Json& reference) const {
+void NameScope::Resolve(const Json& node, bool nested, ArgumentReads& reads) const {
+  const std::string_view kind = sql::ClassOf(node);
+  if (kind == "COLUMN_REF") {
+    if (!described_) return;
+    const auto items = ResolveColumn(node);
+    if (!items && !nested && !reads.computed) FailAtUnknown(node);
+    reads.items |= items.value_or(0);
+    reads.outside = reads.outside || !items;
+    return;
+  }
+  const std::string function = sql::FunctionName(node);
+  if (OneOf(kVolatileFunctions, function)) {
+    throw source_.At(node, ErrorCode::kUnsupported,
+                     "volatile functions in an argument of an AI call are not supported yet");
+  }
+  const bool call = function.starts_with("quail_") || function.starts_with("ai_");
+  if (kind == "WINDOW" || kind == "SUBQUERY" || kind == "LAMBDA" || call ||
+      OneOf(kAggregates, function)) {
+    reads.computed = true;
+  }
+  if (!node.is_structured() || kind == "SUBQUERY") return;
+  for (const Json& child : node) Resolve(child, nested, reads);
+}
+
+std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
   const std::vector<std::string> path = sql::ColumnPath(reference);
   if (path.size() > 1) {
     if (const int item = ItemNamed(path[0]); item >= 0) {
@@ -121,14 +127,7 @@ ItemSet NameScope::ResolveColumn(const Json& reference) const {
     }
   }
   const std::vector<std::size_t> items = ItemsWith(path[0]);
-  if (items.empty()) {
-    const std::string name = fmt::format("{}", fmt::join(path, "."));
-    const bool text = name.find_first_of(" {?") != std::string::npos;
-    throw source_.At(
-        reference, ErrorCode::kBind,
-        fmt::format("unknown column {}{}", name,
-                    text ? ": \"..\" is a name; texts are written in '..'" : Suggest(path.back())));
-  }
+  if (items.empty()) return std::nullopt;
   if (items.size() > 1 && !JoinedByUsing(path[0], items)) {
     throw source_.At(
         reference, ErrorCode::kBind,
@@ -136,6 +135,16 @@ ItemSet NameScope::ResolveColumn(const Json& reference) const {
                     path[0], from_.items[items[1]].alias, path[0]));
   }
   return SetOf(items[0]);
+}
+
+void NameScope::FailAtUnknown(const Json& reference) const {
+  const std::vector<std::string> path = sql::ColumnPath(reference);
+  const std::string name = fmt::format("{}", fmt::join(path, "."));
+  const bool text = name.find_first_of(" {?") != std::string::npos;
+  throw source_.At(
+      reference, ErrorCode::kBind,
+      fmt::format("unknown column {}{}", name,
+                  text ? ": \"..\" is a name; texts are written in '..'" : Suggest(path.back())));
 }
 
 bool NameScope::JoinedByUsing(const std::string& column,
@@ -192,7 +201,9 @@ const Json* NameScope::FirstColumnOfType(const Json& expression, std::string_vie
 std::string NameScope::Suggest(const std::string& name) const {
   std::vector<std::string> names;
   for (const FromItem& item : from_.items) {
-    for (const columnar::Field& field : item.columns) names.push_back(field.name);
+    for (const columnar::Field& field : item.columns) {
+      if (!field.name.starts_with("quail_")) names.push_back(field.name);
+    }
   }
   const std::string lower = sql::LowerCase(name);
   std::stable_partition(names.begin(), names.end(), [&](const std::string& candidate) {

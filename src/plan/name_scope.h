@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/from_items.h"
@@ -20,18 +22,31 @@ struct Reads {
   bool aggregates = false;   ///< it is about groups or windows, not rows
 };
 
+/// Whether a function makes one value of many rows.
+bool IsAggregate(std::string_view function);
+
 /// The names of one block.
 class NameScope {
  public:
   NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {}
 
+  /// The items' columns are not known: names are the engine's to resolve.
+  void LeaveUndescribed() { described_ = false; }
+
   /// Everything that `expression` may read; names inside of nested queries that could be an item's
   /// count as its.
   Reads ReadsOf(const sql::Json& expression) const;
 
-  /// The items that an argument of an AI call reads. Throws Error{kBind} for unknown and ambiguous
-  /// columns, with their place, Error{kUnsupported} for subqueries in it.
-  ItemSet ResolveArgument(const sql::Json& expression) const;
+  /// What an argument of an AI call reads.
+  struct ArgumentReads {
+    ItemSet items = 0;
+    bool outside = false;  ///< columns of enclosing queries
+    bool computed =
+        false;  ///< more than columns of rows: subqueries, aggregates, AI calls, lambdas
+  };
+  /// `nested`: names that no item has are an enclosing query's columns. Throws Error{kBind} for
+  /// unknown and ambiguous columns, with their place, Error{kUnsupported} for volatile functions.
+  ArgumentReads ResolveArgument(const sql::Json& expression, bool nested) const;
 
   /// The item and the column of a plain COLUMN_REF, -1 where it is none.
   struct Column {
@@ -48,12 +63,16 @@ class NameScope {
   int ItemNamed(const std::string& alias) const;
   void AddReads(const sql::Json& node, bool nested, Reads& reads) const;
   void AddColumn(const sql::Json& reference, bool nested, Reads& reads) const;
-  ItemSet ResolveColumn(const sql::Json& reference) const;
+  void Resolve(const sql::Json& node, bool nested, ArgumentReads& reads) const;
+  /// nullopt: no item has it.
+  std::optional<ItemSet> ResolveColumn(const sql::Json& reference) const;
+  [[noreturn]] void FailAtUnknown(const sql::Json& reference) const;
   bool JoinedByUsing(const std::string& column, const std::vector<std::size_t>& items) const;
   std::string Suggest(const std::string& name) const;
 
   const FromTree& from_;
   const SourceText& source_;
+  bool described_ = true;
 };
 
 }  // namespace quail::plan

@@ -55,6 +55,12 @@ struct Call {
   std::vector<Argument> arguments;
   CallOptions options;
   std::optional<TextPosition> position;
+  /// Only the engine can tell the arguments, row by row (correlated subqueries, aggregates, AI
+  /// calls inside of arguments ..): asked by an AskOnDemandStep. Its lookups intern the texts
+  /// themselves; the arguments have no id_column and no meaning of `relation`.
+  bool on_demand = false;
+  /// Of a call on demand between two sides: which arguments are the anchor's. Else empty.
+  std::vector<bool> on_demand_anchor;
 };
 
 /// One FROM item of a query block, materialised once: its non-AI part, read by one statement.
@@ -118,7 +124,17 @@ struct RelationalStep {
   std::optional<RelationId> keeps_matched = std::nullopt;
 };
 
-using Step = std::variant<RelationalStep, AskFilterStep, AskJoinStep, AskColumnStep>;
+/// Runs `sql`, which keeps the statement's rows, again and again: what the lookups of `calls` find
+/// undecided is asked, until a run finds nothing. The rows of that run are right whatever the
+/// engine evaluated in whichever order, because it read decided verdicts only. The last step;
+/// final_sql reads what it kept.
+struct AskOnDemandStep {
+  std::vector<CallId> calls;
+  std::string sql;
+};
+
+using Step =
+    std::variant<RelationalStep, AskFilterStep, AskJoinStep, AskColumnStep, AskOnDemandStep>;
 
 /// What the planner predicts of a step; EXPLAIN prints it, EXPLAIN ANALYZE beside the actual
 /// figures.
@@ -143,14 +159,15 @@ struct StepEstimate {
 struct PhysicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
-  std::vector<Call> calls;  ///< index = CallId
+  std::vector<Call> calls;         ///< index = CallId
+  std::vector<CallId> case_calls;  ///< without a verdict of theirs a row falls into ELSE of a CASE
   std::vector<Step> steps;
   std::vector<StepEstimate> estimates;  ///< one a step
   std::string final_sql;
   std::vector<std::string> cleanup_sql;  ///< drops what the relations and steps made
   std::vector<std::string> notices;
-  /// Stop after this many surviving rows (LIMIT without ORDER BY over a plain filter or join); row
-  /// order is free.
+  /// The first step stops after this many surviving rows (LIMIT without ORDER BY over a plain
+  /// filter or join); steps after it ask about the rows that are left.
   std::optional<std::uint64_t> limit;
 };
 

@@ -30,6 +30,11 @@ Json SqlWriter::ParseTable(std::string_view table, std::string_view alias) const
   return std::move(sql::QueryNode(tree)["from_table"]);
 }
 
+Json SqlWriter::ParseOrders(std::string_view orders) const {
+  Json tree = sql::ReadTree(catalog_.Parse(fmt::format("SELECT 1 ORDER BY {}", orders)));
+  return std::move(sql::QueryNode(tree)["modifiers"][0]);
+}
+
 std::string SqlWriter::PrintQuery(const Json& node) const {
   return catalog_.Print(sql::MakeTree(node).dump());
 }

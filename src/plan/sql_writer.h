@@ -19,6 +19,9 @@ class SqlWriter {
   /// The tree of `FROM table AS alias`.
   sql::Json ParseTable(std::string_view table, std::string_view alias) const;
 
+  /// The ORDER_MODIFIER of `ORDER BY orders`.
+  sql::Json ParseOrders(std::string_view orders) const;
+
   /// `expression` without its alias.
   std::string PrintExpression(const sql::Json& expression) const;
   std::string PrintQuery(const sql::Json& node) const;

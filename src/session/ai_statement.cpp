@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "exec/budget_evaluator.h"
+#include "exec/checkpoint_evaluator.h"
 #include "exec/domain.h"
 #include "exec/executor.h"
 #include "exec/step_builder.h"
@@ -60,6 +62,7 @@ AiStatement::AiStatement(SessionState& state, std::string_view script,
   report_.seconds["boot"] = state_.boot_seconds;
   state_.errors.clear();
   state_.report.clear();
+  state_.stopped_by_budget = false;
 }
 
 AiStatement::~AiStatement() { Close(); }
@@ -72,6 +75,9 @@ void AiStatement::Close() {
   for (const std::string& sql :
        plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
     Quietly([&] { Drain(*state_.connection, sql); });
+  }
+  if (!statement_.kept.empty()) {
+    Quietly([&] { Drain(*state_.connection, "DROP TABLE IF EXISTS " + statement_.kept); });
   }
   report_.seconds["total"] = total_.seconds() - CheckSeconds();
   state_.report = report_.ToJson();
@@ -110,7 +116,7 @@ void AiStatement::Plan() {
   {
     const TimeInto timed(report_.seconds["plan"]);
     ConnectionCatalog catalog(*state_.connection);
-    logical_ = plan::Bind({script_, statement_, "quail_r"}, catalog);
+    logical_ = plan::Bind({script_, statement_, "quail_r", &state_.views}, catalog);
     ApplyHints();
   }
   if (!state_.oracle) {
@@ -229,18 +235,44 @@ void AiStatement::RunSteps() {
   exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
   exec::PlantedEvaluator planted(model, state_.planted.answers);
   report_.planted_answers = state_.planted.name;
-  exec::Evaluator& evaluator =
+  exec::Evaluator& decides =
       state_.planted.name.empty() ? model : static_cast<exec::Evaluator&>(planted);
   if (state_.model) usage_before_ = state_.model->usage();
   steps_watch_.Restart();
+  std::unique_ptr<exec::CheckpointEvaluator> kept;
+  if (state_.checkpoint && state_.planted.name.empty()) {
+    kept = std::make_unique<exec::CheckpointEvaluator>(decides, *state_.checkpoint, state_.texts,
+                                                       Decider());
+  }
+  const exec::Budget budget{state_.settings.max_tokens, state_.settings.max_seconds};
+  exec::Evaluator& source = kept ? *kept : decides;
+  exec::BudgetEvaluator limited(source, budget);
+  exec::Evaluator& evaluator = budget.limited() ? limited : source;
   exec::ExecutorOptions options;
   options.cancel = &state_.cancel;
   options.fail_on_error = state_.settings.fail_on_error;
   options.on_progress = state_.config.on_progress;
   options.on_notice = [this](const std::string& text) { Notice(text); };
+  options.lookups = &state_.lookups;
   exec::Executor executor(*state_.connection, evaluator, *verdicts_, options);
   Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
   Fill(executor.steps());
+  if (kept && kept->reused() > 0) {
+    Notice(fmt::format("{} verdicts came from the checkpoint", kept->reused()));
+  }
+  if (limited.exhausted()) {
+    state_.stopped_by_budget = true;
+    Notice("a budget ended the statement; what it left undecided is NULL (quail_errors())");
+  }
+}
+
+/// What verdicts depend on beside the question.
+std::string AiStatement::Decider() const {
+  if (state_.oracle) return fmt::format("oracle {}", state_.oracle_hash);
+  const RunReport::Model model = state_.model->ModelReport();
+  const RunReport::Device device = state_.model->DeviceReport();
+  return fmt::format("{} {} {} {}", model.hash, model.weight_type, device.backend,
+                     state_.config.deterministic ? "deterministic" : "packed");
 }
 
 void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
@@ -262,8 +294,27 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
     }
     report_.steps.push_back(std::move(step));
   }
+  TellOfElse();
   FillFailures();
   FillModel();
+}
+
+/// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
+void AiStatement::TellOfElse() {
+  std::uint64_t rows = 0;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < plan_.steps.size() && next < report_.steps.size(); ++i) {
+    exec::StepCounters described;
+    if (!exec::DescribeStep(plan_, i, described)) continue;
+    const exec::StepCounters& counters = report_.steps[next++].counters;
+    const auto* column = std::get_if<plan::AskColumnStep>(&plan_.steps[i]);
+    if (column == nullptr) continue;
+    if (std::ranges::find(plan_.case_calls, column->call) == plan_.case_calls.end()) continue;
+    for (const auto& [reason, failed] : counters.error_rows) rows += failed;
+  }
+  if (rows == 0) return;
+  Notice(fmt::format("{} had no verdict and fell into ELSE",
+                     rows == 1 ? "1 row" : fmt::format("{} rows", rows)));
 }
 
 void AiStatement::FillFailures() {
@@ -438,6 +489,7 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
   while (stream->Next()) {
   }
   stream.reset();
+  if (!statement_.then.empty()) Drain(connection, statement_.then);
   Close();
   return std::make_unique<EffectResult>();
 }

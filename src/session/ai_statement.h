@@ -51,6 +51,8 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
 
   void Notice(const std::string& text);
   void Fill(const std::vector<exec::StepCounters>& steps);
+  std::string Decider() const;
+  void TellOfElse();
   void FillFailures();
   void FillModel();
   void FillPower();

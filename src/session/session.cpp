@@ -6,15 +6,21 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/hash128.h"
+#include "base/mapped_file.h"
 #include "base/text_position.h"
 #include "exec/oracle.h"
+#include "plan/binder.h"
 #include "relational/file_table.h"
 #include "relational/quote.h"
 #include "session/ai_statement.h"
+#include "session/connection_catalog.h"
 #include "session/describe.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
 #include "session/user_position.h"
+#include "sql/ai_function.h"
+#include "sql/duckdb_ast.h"
 #include "sql/statement.h"
 
 namespace quail::session {
@@ -54,6 +60,7 @@ class SessionImpl : public Session {
   void PlantAnswers(const PlantedSet& set) override;
   void PrepareModel() override { state_.Model().Prepare(state_.texts); }
   std::string ReportJson() const override { return state_.report; }
+  bool StoppedByBudget() const override { return state_.stopped_by_budget; }
 
  private:
   sql::Statement Read(std::string_view script, const Statement& statement);
@@ -64,7 +71,12 @@ class SessionImpl : public Session {
   template <typename Call>
   auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
                 Call call);
+  void OpenCheckpoint();
   void RegisterErrorsTable();
+  void RegisterFunctionsTable();
+  /// CREATE VIEW with AI calls: kept here.
+  void KeepView(std::string_view script, sql::Statement statement);
+  bool NamesAiView(const sql::Statement& statement);
   /// The report of a statement that could not be read.
   void ReportFailure(const Statement& statement, const Error& error);
 
@@ -88,6 +100,7 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
   state_.lookups.texts = &state_.texts;
   exec::RegisterLookups(*state_.connection, state_.lookups);
   RegisterErrorsTable();
+  RegisterFunctionsTable();
   if (!config.oracle.empty()) {
     state_.oracle = std::make_unique<exec::FunctionEvaluator>(
         [oracle = exec::Oracle::Load(config.oracle)](auto prompt, auto arguments) {
@@ -95,7 +108,22 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
         },
         state_.texts);
   }
+  if (!config.checkpoint.empty()) OpenCheckpoint();
   state_.boot_seconds = watch.seconds();
+}
+
+void SessionImpl::OpenCheckpoint() {
+  if (state_.oracle) {
+    const auto oracle = base::MappedFile::Open(state_.config.oracle);
+    state_.oracle_hash = base::HashBytes(oracle.bytes()).ToHex();
+  }
+  state_.checkpoint = exec::CheckpointFile::Open(state_.config.checkpoint);
+  if (state_.checkpoint->dropped_bytes() > 0 && state_.config.on_notice) {
+    state_.config.on_notice(
+        fmt::format("the checkpoint ended in {} bytes of an unfinished record, "
+                    "which were cut off",
+                    state_.checkpoint->dropped_bytes()));
+  }
 }
 
 void SessionImpl::RegisterErrorsTable() {
@@ -132,6 +160,50 @@ void SessionImpl::PlantAnswers(const PlantedSet& set) {
   }
   state_.planted.name = set.name;
   state_.planted.answers = std::move(answers);
+}
+
+void SessionImpl::RegisterFunctionsTable() {
+  relational::TableFunction functions;
+  functions.name = "quail_functions";
+  for (const char* column : {"name", "snowflake", "bigquery", "arguments", "result_type", "status",
+                             "summary", "example"}) {
+    functions.columns.push_back({column, relational::ScalarType::kText});
+  }
+  functions.rows = [] {
+    std::vector<std::vector<relational::TableFunction::Cell>> rows;
+    const auto cell = [](std::string_view text) {
+      return text.empty() ? relational::TableFunction::Cell() : std::string(text);
+    };
+    for (const sql::AiFunction& function : sql::AiFunctions()) {
+      rows.push_back({cell(function.name), cell(function.snowflake), cell(function.bigquery),
+                      cell(function.arguments), cell(function.result_type),
+                      cell(function.implemented() ? "supported" : "known, not supported yet"),
+                      cell(function.summary), cell(function.example)});
+    }
+    return rows;
+  };
+  state_.connection->Register(std::move(functions));
+}
+
+bool SessionImpl::NamesAiView(const sql::Statement& statement) {
+  using Kind = sql::StatementKind;
+  const bool query = statement.kind == Kind::kQuery || statement.kind == Kind::kExplain ||
+                     statement.kind == Kind::kExplainAnalyze || statement.kind == Kind::kDescribe ||
+                     statement.kind == Kind::kCreateView;
+  if (!query || state_.views.empty()) return false;
+  ConnectionCatalog catalog(*state_.connection);
+  sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
+  return state_.views.Expand(tree, catalog);
+}
+
+void SessionImpl::KeepView(std::string_view script, sql::Statement statement) {
+  ConnectionCatalog catalog(*state_.connection);
+  sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
+  state_.views.Expand(tree, catalog);
+  statement.kind = sql::StatementKind::kDescribe;
+  statement.before.clear();
+  plan::Bind({script, statement, "quail_r", &state_.views}, catalog);
+  state_.views.Keep(statement.view, std::move(sql::QueryNode(tree)), statement.view_columns);
 }
 
 void SessionImpl::ReportFailure(const Statement& statement, const Error& error) {
@@ -177,6 +249,16 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
     Recoded([&] { state_.settings.Set(read.setting, read.value); },
             [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
             base::Locate(script, statement.offset));
+    return std::make_unique<EffectResult>();
+  }
+  if (!read.has_ai) {
+    read.has_ai = InScript(script, read, 0, [&] { return NamesAiView(read); });
+  }
+  if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
+    KeepView(script, std::move(read));
+    return std::make_unique<EffectResult>();
+  }
+  if (read.kind == sql::StatementKind::kDropView && state_.views.Drop(read.view)) {
     return std::make_unique<EffectResult>();
   }
   if (!read.has_ai) return RunPlain(script, read, options);
@@ -232,7 +314,7 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
     throw Error(ErrorCode::kUsage, "only the rows of a query can be written to a file",
                 base::Locate(script, statement.offset));
   }
-  if (read.has_ai) {
+  if (read.has_ai || InScript(script, read, 0, [&] { return NamesAiView(read); })) {
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
         ->RunToFile(path, copy);
   }

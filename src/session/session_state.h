@@ -7,9 +7,11 @@
 
 #include "base/cancel.h"
 #include "base/thread_pool.h"
+#include "exec/checkpoint_file.h"
 #include "exec/function_evaluator.h"
 #include "exec/lookup_functions.h"
 #include "exec/planted_evaluator.h"
+#include "plan/ai_views.h"
 #include "quail/config.h"
 #include "relational/connection.h"
 #include "session/model_host.h"
@@ -43,6 +45,7 @@ struct SessionState {
   base::CancelFlag cancel;
   base::ThreadPool pool;
   text::TextStore texts;
+  plan::AiViews views;
   exec::LookupSource lookups;
   std::unique_ptr<ModelHost> model;
   std::unique_ptr<exec::FunctionEvaluator> oracle;  ///< stands in for the model
@@ -51,7 +54,10 @@ struct SessionState {
     std::string name;
     exec::PlantedAnswers answers;
   } planted;
-  std::string report;  ///< of the last statement with AI calls
+  std::string oracle_hash;
+  std::unique_ptr<exec::CheckpointFile> checkpoint;
+  std::string report;              ///< of the last statement with AI calls
+  bool stopped_by_budget = false;  ///< the last statement with AI calls
   /// Rows of quail_errors(), of the last statement with AI calls.
   std::vector<std::vector<relational::TableFunction::Cell>> errors;
   std::unique_ptr<relational::Connection> connection;  ///< goes first: its functions read the above

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 #include "quail/error.h"
@@ -38,6 +39,15 @@ std::uint64_t ReadCount(std::string_view name, std::string_view value) {
   return count;
 }
 
+double ReadSeconds(std::string_view name, std::string_view value) {
+  double seconds = 0;
+  const char* end = value.data() + value.size();
+  const auto [stopped, fault] = std::from_chars(value.data(), end, seconds);
+  const bool number = fault == std::errc() && stopped == end && std::isfinite(seconds);
+  if (!number || seconds < 0) Refuse(name, value, "a number of seconds");
+  return seconds;
+}
+
 }  // namespace
 
 void Settings::Set(std::string_view name, std::string_view value) {
@@ -59,8 +69,12 @@ void Settings::Set(std::string_view name, std::string_view value) {
     }
   } else if (name == "quail_max_pairs") {
     max_pairs = ReadCount(name, value);
-  } else if (name == "quail_max_tokens" || name == "quail_max_seconds") {
-    throw Error(ErrorCode::kUnsupported, fmt::format("{} is not supported yet", name));
+  } else if (name == "quail_max_tokens") {
+    max_tokens.reset();
+    if (lower != "none") max_tokens = ReadCount(name, value);
+  } else if (name == "quail_max_seconds") {
+    max_seconds.reset();
+    if (lower != "none") max_seconds = ReadSeconds(name, value);
   } else {
     throw Error(ErrorCode::kUsage,
                 fmt::format("unknown setting {} (known: quail_on_error, quail_anchor, "

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,10 +14,12 @@ struct Settings {
   bool fail_on_error = false;  ///< quail_on_error: 'null' or 'fail'
   optimizer::AnchorRule anchor = optimizer::AnchorRule::kData;  ///< quail_anchor
   std::uint64_t max_pairs = 100'000'000;                        ///< quail_max_pairs
+  std::optional<std::uint64_t> max_tokens;                      ///< quail_max_tokens
+  std::optional<double> max_seconds;                            ///< quail_max_seconds
 
   /// Sets one by its name in lower case. Throws Error{kUsage} for an unknown name (listing those
   /// known) or a value that it cannot have, Error{kUnsupported} for one that is known and not
-  /// implemented.
+  /// implemented. 'none' takes a budget away.
   void Set(std::string_view name, std::string_view value);
 };
 

@@ -19,6 +19,10 @@ void SourceMap::Add(std::size_t output, std::size_t input, bool follows) {
   entries_.push_back({output, input, follows});
 }
 
+void SourceMap::Append(std::size_t output, const SourceMap& other) {
+  for (const Entry& entry : other.entries_) Add(output + entry.output, entry.input, entry.follows);
+}
+
 std::size_t SourceMap::ToInput(std::size_t output) const {
   const auto after =
       std::upper_bound(entries_.begin(), entries_.end(), output,

@@ -15,6 +15,9 @@ class SourceMap {
   /// The next bytes of the output all stand for the place `input`.
   void Stay(std::size_t output, std::size_t input) { Add(output, input, false); }
 
+  /// The next bytes of the output are a text that has `other`.
+  void Append(std::size_t output, const SourceMap& other);
+
   /// Input offset of an output offset. REQUIRES: at least one entry, at output 0.
   std::size_t ToInput(std::size_t output) const;
 

@@ -7,7 +7,9 @@
 
 #include "base/text_position.h"
 #include "fmt/format.h"
+#include "sql/change.h"
 #include "sql/lexer.h"
+#include "sql/token_view.h"
 #include "sql/translation.h"
 
 namespace quail::sql {
@@ -15,39 +17,9 @@ namespace quail::sql {
 namespace {
 
 using Tokens = std::span<const Token>;
+using View = TokenView;
 
-constexpr std::array<std::string_view, 4> kQueryWords = {"SELECT", "WITH", "FROM", "VALUES"};
 constexpr std::string_view kFailOnError = "ai_sql_error_handling_use_fail_on_error";
-
-/// Tokens of a statement with their text, and questions about them.
-struct View {
-  std::string_view text;
-  Tokens tokens;
-
-  bool WordAt(std::size_t i, std::string_view word) const {
-    return i < tokens.size() && tokens[i].kind == TokenKind::kWord &&
-           SameWord(Spelling(text, tokens[i]), word);
-  }
-  bool SymbolAt(std::size_t i, std::string_view symbol) const {
-    return i < tokens.size() && tokens[i].kind == TokenKind::kSymbol &&
-           Spelling(text, tokens[i]) == symbol;
-  }
-  bool QueryBeginsAt(std::size_t i) const {
-    return SymbolAt(i, "(") || std::any_of(kQueryWords.begin(), kQueryWords.end(),
-                                           [&](std::string_view word) { return WordAt(i, word); });
-  }
-  /// Depth-0 positions only: the first i >= from where `found(i)`.
-  template <typename Predicate>
-  std::optional<std::size_t> FindAtTop(std::size_t from, Predicate found) const {
-    std::size_t depth = 0;
-    for (std::size_t i = from; i < tokens.size(); ++i) {
-      if (depth == 0 && found(i)) return i;
-      if (SymbolAt(i, "(")) ++depth;
-      if (SymbolAt(i, ")") && depth > 0) --depth;
-    }
-    return std::nullopt;
-  }
-};
 
 /// Where a statement's query begins and ends, as token indexes.
 struct Cut {
@@ -65,6 +37,32 @@ std::optional<Cut> CutCreate(const View& view) {
       1, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
   if (!as) return std::nullopt;
   return Cut{StatementKind::kQuery, 0, *as + 1, view.tokens.size()};
+}
+
+/// CREATE VIEW .. AS query and DROP VIEW.
+std::optional<Cut> CutView(const View& view) {
+  const auto word = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "VIEW"); });
+  if (!word || *word > 4) return std::nullopt;
+  if (view.WordAt(0, "DROP")) return Cut{StatementKind::kDropView, 0, 0, view.tokens.size()};
+  if (!view.WordAt(0, "CREATE")) return std::nullopt;
+  const auto as = view.FindAtTop(
+      *word, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
+  if (!as) return std::nullopt;
+  return Cut{StatementKind::kCreateView, 0, *as + 1, view.tokens.size()};
+}
+
+/// The name behind VIEW, and the column names behind it.
+void ReadViewName(const View& view, Statement& statement) {
+  std::size_t i = *view.FindAtTop(1, [&](std::size_t at) { return view.WordAt(at, "VIEW"); }) + 1;
+  while (view.WordAt(i, "IF") || view.WordAt(i, "NOT") || view.WordAt(i, "EXISTS")) ++i;
+  while (view.SymbolAt(i + 1, ".") && view.NameAt(i + 2)) i += 2;
+  if (!view.NameAt(i)) return;
+  statement.view = view.Name(i);
+  if (!view.SymbolAt(i + 1, "(")) return;
+  for (i += 2; view.NameAt(i); i += 2) {
+    statement.view_columns.push_back(view.Name(i));
+    if (!view.SymbolAt(i + 1, ",")) return;
+  }
 }
 
 std::optional<Cut> CutInsert(const View& view) {
@@ -97,7 +95,7 @@ Cut CutStatement(const View& view) {
     dropped = 1;
   }
   if (view.QueryBeginsAt(dropped)) return {kind, dropped, dropped, end};
-  for (const auto& cut : {CutCreate(view), CutInsert(view), CutCopy(view)}) {
+  for (const auto& cut : {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view)}) {
     if (cut) return *cut;
   }
   return {StatementKind::kOther, 0, 0, end};
@@ -167,6 +165,7 @@ Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect
   while (!tokens.empty() && tokens.back().kind == TokenKind::kSemicolon) tokens.pop_back();
   const View view{text, tokens};
   if (auto setting = ReadSetting(view)) return *setting;
+  if (auto change = ReadChange(view, rules)) return *std::move(change);
 
   const Cut cut = CutStatement(view);
   const Tokens all(tokens);
@@ -188,6 +187,9 @@ Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect
   Statement statement;
   statement.kind = cut.kind;
   statement.has_ai = query.has_ai;
+  if (cut.kind == StatementKind::kCreateView || cut.kind == StatementKind::kDropView) {
+    ReadViewName(view, statement);
+  }
   if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
   statement.query = std::move(query.sql);
   if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);

@@ -25,9 +25,11 @@ enum class StatementKind : std::uint8_t {
   kQuery,    ///< SELECT, WITH, FROM, VALUES, also inside CREATE TABLE AS, INSERT, COPY
   kExplain,  ///< EXPLAIN of a query
   kExplainAnalyze,
-  kDescribe,  ///< DESCRIBE of a query: only its types
-  kSet,       ///< SET of a setting of ours
-  kOther,     ///< for the relational engine alone; never with AI calls
+  kDescribe,    ///< DESCRIBE of a query: only its types
+  kSet,         ///< SET of a setting of ours
+  kCreateView,  ///< with AI calls; `query` is what it shows
+  kDropView,    ///< `query` is the whole statement
+  kOther,       ///< for the relational engine alone; never with AI calls
 };
 
 /// A statement, translated and cut: `before` + `query` + `after` is what the relational engine may
@@ -38,9 +40,13 @@ struct Statement {
   std::string before;  ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
   std::string query;
   std::string after;
-  SourceMap map;        ///< from offsets of `query` to offsets of the script
-  std::string setting;  ///< kSet: lower case, "quail_on_error"
-  std::string value;    ///< kSet: decoded
+  SourceMap map;     ///< from offsets of `query` to offsets of the script
+  std::string then;  ///< runs after those three: it writes what `kept` holds. Of UPDATE, DELETE
+  std::string kept;  ///< the temp table that `before` makes for `then`; empty without it
+  std::string view;  ///< kCreateView, kDropView: its name
+  std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
+  std::string setting;                    ///< kSet: lower case, "quail_on_error"
+  std::string value;                      ///< kSet: decoded
 
   /// Where an offset of `query` lies in the user's script.
   TextPosition Locate(std::string_view script, std::size_t query_offset) const;

@@ -1,5 +1,7 @@
 #include "plan/binder.h"
 
+#include <algorithm>
+
 #include "engine.h"
 
 namespace quail::plan {
@@ -248,12 +250,12 @@ TEST_F(BinderTest, StatementsAroundAQueryStay) {
 TEST_F(BinderTest, LimitsCountOnlyWhatTheTermsDecide) {
   EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(body) LIMIT 2 OFFSET 1").limit, 3U);
   EXPECT_EQ(Bind("SELECT left(body, 2) FROM t WHERE AI_FILTER(body) LIMIT 2").limit, 2U);
+  EXPECT_EQ(Bind("SELECT AI_FILTER(author) FROM t WHERE AI_FILTER(body) LIMIT 1").limit, 1U);
   for (const char* sql :
        {"SELECT count(*) FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT DISTINCT id FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT id FROM t WHERE AI_FILTER(body) ORDER BY id LIMIT 1",
         "SELECT quantile_cont(id, 0.5) FROM t WHERE AI_FILTER(body) LIMIT 1",
-        "SELECT id, AI_FILTER(author) FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT a.id FROM a ANTI JOIN b ON a.k = b.k WHERE AI_FILTER(x) LIMIT 1"}) {
     EXPECT_FALSE(Bind(sql).limit) << sql;
   }
@@ -334,18 +336,43 @@ TEST_F(BinderTest, ErrorsStandAtTheUsersText) {
               "nowhere");
 }
 
-TEST_F(BinderTest, ShapesThatAreNotDoneAreRefused) {
-  ExpectError("SELECT id FROM (SELECT * FROM t WHERE AI_FILTER(body)) WHERE AI_FILTER(author)",
-              ErrorCode::kUnsupported, "AI_FILTER(body)", "not supported yet");
-  ExpectError("SELECT 1 FROM a, b, t WHERE AI_FILTER(PROMPT('{0}{1}{2}', x, y, body))",
-              ErrorCode::kUnsupported, "AI_FILTER", "three or more");
-  ExpectError(
-      "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE "
-      "AI_FILTER(PROMPT('{0} {1}', a.x, b.y)))",
-      ErrorCode::kUnsupported, "a.x", "enclosing query");
-  ExpectError("SELECT AI_FILTER(max(body)) FROM t", ErrorCode::kUnsupported, "max", "max");
-  ExpectError("SELECT 1 FROM a, b WHERE AI_FILTER(lower(x || y))", ErrorCode::kUnsupported, "lower",
-              "two tables");
+TEST_F(BinderTest, WhatOnlyTheEngineCanTellIsAskedOnDemand) {
+  for (const char* sql :
+       {"SELECT id FROM (SELECT * FROM t WHERE AI_FILTER(body)) WHERE AI_FILTER(author)",
+        "SELECT 1 FROM a, b, t WHERE AI_FILTER(PROMPT('{0}{1}{2}', x, y, body))",
+        "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE AI_FILTER(PROMPT('{0} {1}', a.x, "
+        "b.y)))",
+        "SELECT AI_FILTER(max(body)) FROM t", "SELECT k, AI_FILTER(k) FROM a GROUP BY k",
+        "SELECT id FROM t WHERE AI_FILTER(PROMPT('{0}', AI_FILTER(body)))",
+        "SELECT 1 FROM a, b WHERE AI_FILTER(lower(x || y))"}) {
+    const LogicalPlan plan = Bind(sql);
+    const auto on_demand = std::count_if(plan.calls.begin(), plan.calls.end(),
+                                         [](const Call& c) { return c.on_demand; });
+    EXPECT_EQ(on_demand, 1) << sql;
+    EXPECT_NE(plan.on_demand_sql, "") << sql;
+    EXPECT_EQ(plan.final_sql, "SELECT * FROM quail_kept") << sql;
+  }
+}
+
+TEST_F(BinderTest, CallsBetweenTwoSidesOnDemandHaveAnAnchor) {
+  const std::string head =
+      "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE AI_FILTER(PROMPT('{1} {0}', a.x, b.y)";
+  EXPECT_EQ(Bind(head + "))").calls[0].on_demand_anchor, (std::vector<bool>{true, false}));
+  EXPECT_EQ(Bind(head + ", {'anchor': 'b'}))").calls[0].on_demand_anchor,
+            (std::vector<bool>{false, true}));
+  ExpectError(head + ", {'anchor': 'c'}))", ErrorCode::kBind, "AI_FILTER", "'c'");
+}
+
+TEST_F(BinderTest, TheSelectListUnderLimitIsAskedAboutTheRowsThatAreLeft) {
+  const LogicalPlan plan =
+      Bind("SELECT id, AI_FILTER(body) AS v FROM t ORDER BY id DESC LIMIT 2 OFFSET 1");
+  ASSERT_EQ(plan.computed.size(), 1U);
+  EXPECT_TRUE(plan.computed[0].after_limit);
+  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
+  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  EXPECT_FALSE(
+      Bind("SELECT AI_FILTER(body) AS v FROM t ORDER BY v LIMIT 2").computed[0].after_limit);
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ TEST(Settings, BothVendorsNamesSetOneThing) {
   EXPECT_TRUE(settings.fail_on_error);
   settings.Set("quail_max_pairs", "12");
   EXPECT_EQ(settings.max_pairs, 12U);
+  settings.Set("quail_max_tokens", "5");
+  EXPECT_EQ(settings.max_tokens, 5U);
+  settings.Set("quail_max_seconds", "0.5");
+  EXPECT_EQ(settings.max_seconds, 0.5);
+  settings.Set("quail_max_seconds", "none");
+  EXPECT_FALSE(settings.max_seconds);
   settings.Set("quail_anchor", "as_written");
   EXPECT_EQ(settings.anchor, optimizer::AnchorRule::kAsWritten);
 }
@@ -38,7 +44,9 @@ TEST(Settings, RefuseWhatTheyCannotBe) {
   EXPECT_EQ(CodeOf("quail_max_pairs", "1e3"), ErrorCode::kUsage);
   EXPECT_EQ(CodeOf("quail_max_pairs", ""), ErrorCode::kUsage);
   EXPECT_EQ(CodeOf("quail_anchor", "b"), ErrorCode::kUsage);
-  EXPECT_EQ(CodeOf("quail_max_tokens", "5"), ErrorCode::kUnsupported);
+  EXPECT_EQ(CodeOf("quail_max_tokens", "-5"), ErrorCode::kUsage);
+  EXPECT_EQ(CodeOf("quail_max_seconds", "soon"), ErrorCode::kUsage);
+  EXPECT_EQ(CodeOf("quail_max_seconds", "inf"), ErrorCode::kUsage);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST(Statement, SettingsOfOursAreRead) {
 }
 
 TEST(Statement, AiCallsOutsideOfQueriesAreRefusedAtTheirPlace) {
-  const std::string_view script = "SELECT 1;\nUPDATE t SET a = 1 WHERE AI_FILTER(x)";
+  const std::string_view script = "SELECT 1;\nMERGE INTO t USING u ON AI_FILTER(x)";
   const auto parts = SplitScript(script, Dialect::kSnowflake);
   try {
     ReadStatement(script, parts.at(1), Dialect::kSnowflake);
@@ -72,8 +72,37 @@ TEST(Statement, AiCallsOutsideOfQueriesAreRefusedAtTheirPlace) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
     ASSERT_TRUE(error.position());
     EXPECT_EQ(error.position()->line, 2U);
-    EXPECT_EQ(error.position()->column, 26U);
+    EXPECT_EQ(error.position()->column, 25U);
   }
+}
+
+TEST(Statement, ChangesAreQueriesAndWhatIsDoneWithTheirRows) {
+  const Statement update =
+      Read("UPDATE s.t AS x SET a = AI_FILTER(x.b), c = 1 + 2 FROM u WHERE x.id = u.id");
+  EXPECT_TRUE(update.has_ai);
+  EXPECT_EQ(update.before, "CREATE OR REPLACE TEMP TABLE quail_changed AS ");
+  EXPECT_EQ(update.query,
+            "SELECT \"x\".quail_changed_row, (ai_filter(x.b)) AS quail_value_0, (1 + 2) AS "
+            "quail_value_1 FROM (SELECT rowid AS quail_changed_row, * FROM s.t) AS \"x\", u WHERE "
+            "x.id = u.id");
+  EXPECT_EQ(update.then,
+            "UPDATE s.t AS quail_target SET \"a\" = quail_changed.quail_value_0, \"c\" = "
+            "quail_changed.quail_value_1 FROM quail_changed WHERE quail_target.rowid = "
+            "quail_changed.quail_changed_row");
+  const Statement remove = Read("DELETE FROM t USING u WHERE AI_FILTER(t.b || u.c)");
+  EXPECT_EQ(remove.then,
+            "DELETE FROM t WHERE rowid IN (SELECT quail_changed_row FROM quail_changed)");
+  EXPECT_EQ(Read("DELETE FROM t WHERE a = 1").kind, StatementKind::kOther);
+  EXPECT_THROW(Read("DELETE FROM t WHERE AI_FILTER(b) RETURNING *"), Error);
+}
+
+TEST(Statement, ViewsHaveNames) {
+  const Statement view =
+      Read("CREATE OR REPLACE VIEW \"My view\" (a, b) AS SELECT AI_FILTER(x), 1 FROM t");
+  EXPECT_EQ(view.kind, StatementKind::kCreateView);
+  EXPECT_EQ(view.view, "My view");
+  EXPECT_EQ(view.view_columns, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(Read("DROP VIEW IF EXISTS main.v").view, "v");
 }
 
 TEST(Statement, PositionsCountFromTheBeginningOfTheScript) {

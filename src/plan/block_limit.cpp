@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "fmt/format.h"
+#include "plan/block_binder.h"
+#include "sql/lexer.h"
+
+/// BlockBinder: LIMIT, and the rows that it leaves.
+namespace quail::plan {
+
+using sql::Json;
+
+namespace {
+
+/// Functions that are certainly evaluated row by row.
+constexpr std::array<std::string_view, 16> kScalars = {
+    "left",        "right",    "upper",  "lower",         "substr",
+    "substring",   "length",   "concat", "trim",          "round",
+    "replace",     "coalesce", "abs",    "quail_verdict", "quail_probability",
+    "quail_tokens"};
+
+bool OnlyScalars(const Json& node) {
+  if (sql::ClassOf(node) == "WINDOW" || sql::ClassOf(node) == "SUBQUERY") return false;
+  if (sql::ClassOf(node) == "FUNCTION" && node.value("is_operator", false) == false) {
+    const std::string name = sql::FunctionName(node);
+    if (std::find(kScalars.begin(), kScalars.end(), name) == kScalars.end()) return false;
+  }
+  if (!node.is_structured()) return true;
+  return std::all_of(node.begin(), node.end(),
+                     [](const Json& child) { return OnlyScalars(child); });
+}
+
+std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
+  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
+  const auto constant = sql::ConstantOf(modifier[key]);
+  if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
+  if (constant->number < 0 || constant->number > 1e15) return std::nullopt;
+  const auto count = static_cast<std::uint64_t>(constant->number);
+  return static_cast<double>(count) == constant->number ? std::optional(count) : std::nullopt;
+}
+
+/// Whether LIMIT and OFFSET are constants.
+bool HasConstantCounts(const Json& modifier) {
+  return !modifier["limit"].is_null() && Count(modifier, "limit") && Count(modifier, "offset");
+}
+
+}  // namespace
+
+/// LIMIT counts rows that the planned terms alone decide.
+void BlockBinder::SetLimit() {
+  LogicalPlan& plan = state_.plan;
+  const Json& modifiers = select_["modifiers"];
+  if (!place_.outermost || plan.ai_conjuncts.empty() || modifiers.size() != 1) return;
+  const bool decided_after = std::all_of(plan.computed.begin(), plan.computed.end(),
+                                         [](const auto& call) { return call.after_limit; });
+  if (!decided_after || sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || IsGrouped()) return;
+  if (!select_["qualify"].is_null()) return;
+  if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
+  for (const FromJoin& join : from_.joins) {
+    if (!join.core && sql::TextMember(*join.node, "join_type") != "LEFT") return;
+  }
+  for (const Term& term : terms_) {
+    const bool counted = term.pushed || (term.asks && term.core) ||
+                         (IsUsable(term) && !term.reads.has_subquery && !term.reads.is_volatile);
+    if (!counted) return;
+  }
+  if (!HasConstantCounts(modifiers[0])) return;
+  plan.limit = *Count(modifiers[0], "limit") + *Count(modifiers[0], "offset");
+}
+
+/// Whether the block ends in LIMIT over rows whose order and conditions are known before the calls
+/// of its select list are asked.
+bool BlockBinder::LimitsPlainRows() const {
+  const Json& modifiers = select_["modifiers"];
+  const bool ordered = modifiers.size() == 2 && sql::TypeOf(modifiers[0]) == "ORDER_MODIFIER";
+  if (modifiers.size() != 1 && !ordered) return false;
+  const Json& limit = modifiers[modifiers.size() - 1];
+  if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || !HasConstantCounts(limit)) return false;
+  if (IsGrouped() || !select_["qualify"].is_null() || !select_["sample"].is_null()) return false;
+  if (!all_terms_known_ || items_.empty() || !OnlyScalars(select_["select_list"])) return false;
+  if (ordered && !OnlyScalars(modifiers[0])) return false;
+  return OrderedItems().has_value();
+}
+
+/// Positions of the select list's items that ORDER BY means by alias or number; nullopt where it
+/// means something else than rows' expressions.
+std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
+  std::set<std::size_t> items;
+  if (sql::TypeOf(select_["modifiers"][0]) != "ORDER_MODIFIER") return items;
+  const Json& list = select_["select_list"];
+  for (const Json& order : select_["modifiers"][0]["orders"]) {
+    const Json& expression = order["expression"];
+    const Reads reads = scope_.ReadsOf(expression);
+    if (reads.has_subquery || reads.is_volatile || reads.aggregates) return std::nullopt;
+    if (ContainsOnDemand(expression) || sql::ClassOf(expression) == "STAR") return std::nullopt;
+    const auto constant = sql::ConstantOf(expression);
+    const std::vector<std::string> path = sql::ColumnPath(expression);
+    if (constant && constant->kind == sql::ConstantKind::kNumber) {
+      const auto position = static_cast<std::size_t>(constant->number);
+      for (std::size_t i = 0; i < list.size() && i < position; ++i) {
+        if (sql::ClassOf(list[i]) == "STAR") return std::nullopt;
+      }
+      if (position < 1 || position > list.size()) return std::nullopt;
+      items.insert(position - 1);
+      continue;
+    }
+    const bool alias = path.size() == 1 && SelectAlias(path[0]) != nullptr;
+    for (std::size_t i = 0; alias && i < list.size(); ++i) {
+      if (&list[i] == SelectAlias(path[0])) items.insert(i);
+    }
+    if (!alias && reads.outside) return std::nullopt;
+  }
+  for (const std::size_t i : items) {
+    const Reads reads = scope_.ReadsOf(list[i]);
+    const bool of_rows = !reads.outside && !reads.has_subquery && !reads.is_volatile;
+    if (!of_rows || ContainsOnDemand(list[i])) return std::nullopt;
+  }
+  return items;
+}
+
+/// The block's ORDER BY in terms of rows, made total by the order of the input, and its LIMIT: they
+/// leave the same rows wherever they stand.
+Json BlockBinder::LimitModifiers() const {
+  Json modifiers = select_["modifiers"];
+  Json orders = Json::array();
+  const Json& list = select_["select_list"];
+  if (sql::TypeOf(modifiers[0]) == "ORDER_MODIFIER") {
+    orders = modifiers[0]["orders"];
+    modifiers.erase(0);
+  }
+  for (Json& order : orders) {
+    const auto constant = sql::ConstantOf(order["expression"]);
+    const std::vector<std::string> path = sql::ColumnPath(order["expression"]);
+    const Json* meant = path.size() == 1 ? SelectAlias(path[0]) : nullptr;
+    if (constant && constant->kind == sql::ConstantKind::kNumber) {
+      meant = &list[static_cast<std::size_t>(constant->number) - 1];
+    }
+    if (meant == nullptr) continue;
+    Json expression = *meant;
+    expression["alias"] = "";
+    order["expression"] = std::move(expression);
+  }
+  std::string rows;
+  for (const FromItem& item : from_.items) {
+    if (!item.visible) continue;
+    rows += fmt::format("{}{}", rows.empty() ? "" : ", ", ColumnSql(item.alias, "quail_row"));
+  }
+  Json modifier = writer_.ParseOrders(rows);
+  for (const Json& order : modifier["orders"]) orders.push_back(order);
+  modifier["orders"] = std::move(orders);
+  modifiers.insert(modifiers.begin(), std::move(modifier));
+  return modifiers;
+}
+
+}  // namespace quail::plan

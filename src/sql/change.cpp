@@ -1,0 +1,174 @@
+#include "sql/change.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/text_position.h"
+#include "fmt/format.h"
+#include "sql/translation.h"
+
+namespace quail::sql {
+
+namespace {
+
+constexpr std::string_view kKept = "quail_changed";
+constexpr std::string_view kRow = "quail_changed_row";
+
+/// Half-open range of tokens.
+struct Range {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  bool empty() const { return begin >= end; }
+};
+
+/// Reads one UPDATE or DELETE.
+class ChangeReader {
+ public:
+  ChangeReader(const TokenView& view, const DialectRules& rules) : view_(view), rules_(rules) {}
+
+  Statement Read() {
+    const bool update = view_.WordAt(0, "UPDATE");
+    next_ = update ? 1 : 2;
+    ReadTarget();
+    Range set;
+    if (update) set = Clause("SET", {"FROM", "WHERE", "RETURNING"});
+    const Range others = Clause(update ? "FROM" : "USING", {"WHERE", "RETURNING"});
+    const Range where = Clause("WHERE", {"RETURNING"});
+    if (next_ < view_.tokens.size()) {
+      Fail(next_, fmt::format("{} in {} with AI calls is not supported yet",
+                              UpperCase(Spelling(view_.text, view_.tokens[next_])),
+                              update ? "UPDATE" : "DELETE"));
+    }
+    WriteQuery(SplitAtCommas(set), others, where);
+    WriteThen(update);
+    statement_.kind = StatementKind::kQuery;
+    statement_.before = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS ", kKept);
+    statement_.kept = kKept;
+    return std::move(statement_);
+  }
+
+ private:
+  [[noreturn]] void Fail(std::size_t token, const std::string& message) const {
+    throw Error(ErrorCode::kUnsupported, message,
+                base::Locate(view_.text, view_.tokens[token].offset));
+  }
+
+  /// The table, with schema if it has one, and its alias.
+  void ReadTarget() {
+    const std::size_t begin = next_;
+    if (!view_.NameAt(next_)) Fail(std::min(next_, view_.tokens.size() - 1), "a table is missing");
+    while (view_.SymbolAt(next_ + 1, ".") && view_.NameAt(next_ + 2)) next_ += 2;
+    alias_ = view_.Name(next_++);
+    target_ = Translate(view_.text, view_.tokens.subspan(begin, next_ - begin), rules_).sql;
+    if (view_.WordAt(next_, "AS")) ++next_;
+    const bool clause = view_.WordAt(next_, "SET") || view_.WordAt(next_, "USING") ||
+                        view_.WordAt(next_, "WHERE") || view_.WordAt(next_, "RETURNING");
+    if (view_.NameAt(next_) && !clause) alias_ = view_.Name(next_++);
+  }
+
+  /// The tokens behind a word, up to the next clause; empty where the word does not stand here.
+  Range Clause(std::string_view word, const std::vector<std::string_view>& next_words) {
+    if (!view_.WordAt(next_, word)) return {};
+    const std::size_t begin = next_ + 1;
+    next_ = view_
+                .FindAtTop(begin,
+                           [&](std::size_t i) {
+                             return std::any_of(
+                                 next_words.begin(), next_words.end(),
+                                 [&](std::string_view next) { return view_.WordAt(i, next); });
+                           })
+                .value_or(view_.tokens.size());
+    return {begin, next_};
+  }
+
+  std::vector<Range> SplitAtCommas(Range range) const {
+    std::vector<Range> parts;
+    while (!range.empty()) {
+      const std::size_t comma =
+          view_
+              .FindAtTop(range.begin,
+                         [&](std::size_t i) { return i >= range.end || view_.SymbolAt(i, ","); })
+              .value_or(range.end);
+      parts.push_back({range.begin, std::min(comma, range.end)});
+      range.begin = parts.back().end + 1;
+    }
+    return parts;
+  }
+
+  void Emit(std::string_view sql) {
+    statement_.map.Stay(statement_.query.size(), view_.tokens[0].offset);
+    statement_.query += sql;
+  }
+  void Emit(Range range) {
+    const Translation part =
+        Translate(view_.text, view_.tokens.subspan(range.begin, range.end - range.begin), rules_);
+    statement_.map.Append(statement_.query.size(), part.map);
+    statement_.query += part.sql;
+  }
+
+  void WriteQuery(const std::vector<Range>& assignments, Range others, Range where) {
+    const std::string alias = QuoteIdentifier(alias_);
+    Emit(fmt::format("SELECT {}.{}", alias, kRow));
+    for (const Range& assignment : assignments) {
+      const bool plain =
+          view_.NameAt(assignment.begin) && view_.SymbolAt(assignment.begin + 1, "=");
+      const Range value{assignment.begin + 2, assignment.end};
+      if (!plain || value.empty() || view_.WordAt(value.begin, "DEFAULT")) {
+        Fail(assignment.begin,
+             "write SET column = expression; other forms are not supported yet "
+             "beside AI calls");
+      }
+      Emit(", (");
+      Emit(value);
+      Emit(fmt::format(") AS quail_value_{}", columns_.size()));
+      columns_.push_back(view_.Name(assignment.begin));
+    }
+    Emit(fmt::format(" FROM (SELECT rowid AS {}, * FROM {}) AS {}", kRow, target_, alias));
+    if (!others.empty()) {
+      Emit(", ");
+      Emit(others);
+    }
+    if (!where.empty()) {
+      Emit(" WHERE ");
+      Emit(where);
+    }
+  }
+
+  void WriteThen(bool update) {
+    if (!update) {
+      statement_.then =
+          fmt::format("DELETE FROM {} WHERE rowid IN (SELECT {} FROM {})", target_, kRow, kKept);
+      return;
+    }
+    std::string assignments;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      assignments += fmt::format("{}{} = {}.quail_value_{}", i == 0 ? "" : ", ",
+                                 QuoteIdentifier(columns_[i]), kKept, i);
+    }
+    statement_.then = fmt::format(
+        "UPDATE {0} AS quail_target SET {1} FROM {2} WHERE quail_target.rowid = {2}.{3}", target_,
+        assignments, kKept, kRow);
+  }
+
+  const TokenView& view_;
+  const DialectRules& rules_;
+  std::size_t next_ = 0;
+  std::string target_;  ///< SQL of the table's name
+  std::string alias_;
+  std::vector<std::string> columns_;  ///< that are assigned
+  Statement statement_;
+};
+
+}  // namespace
+
+std::optional<Statement> ReadChange(const TokenView& view, const DialectRules& rules) {
+  const bool change =
+      view.WordAt(0, "UPDATE") || (view.WordAt(0, "DELETE") && view.WordAt(1, "FROM"));
+  if (!change || !Translate(view.text, view.tokens, rules).has_ai) return std::nullopt;
+  ChangeReader reader(view, rules);
+  Statement statement = reader.Read();
+  statement.has_ai = true;
+  return statement;
+}
+
+}  // namespace quail::sql
