@@ -38,6 +38,10 @@ function(quail_library folder)
   target_link_libraries(quail_${folder} PUBLIC quail_options ${ARG_LINK})
 endfunction()
 
+# Folders that tests read from. A header, not definitions: a compiler cache can then share the objects
+# of all files that do not include it between clones in different folders.
+configure_file("${PROJECT_SOURCE_DIR}/tests/test_paths.h.in" "${PROJECT_BINARY_DIR}/tests/test_paths.h")
+
 # quail_test(<name> SOURCES a_test.cpp .. LINK quail_text .. [LABELS threads gpu]): a GoogleTest
 # executable and one ctest entry. Label `threads`: run under the thread sanitizer too; `gpu`: needs one.
 function(quail_test name)
@@ -46,9 +50,7 @@ function(quail_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
   # Half of a first build was the optimiser's work on test bodies; what they test keeps its -O3.
   target_compile_options(${name} PRIVATE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>")
-  target_compile_definitions(${name} PRIVATE
-    QUAIL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" QUAIL_SHARED_DIR="${QUAIL_SHARED_DIR}"
-    QUAIL_DEPS_DIR="${QUAIL_DEPS_DIR}")
+  target_include_directories(${name} PRIVATE "${PROJECT_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   # RapidCheck draws the same cases every time; a failure names what it drew.
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quail/session.h"
+#include "test_paths.h"
 
 namespace quail {
 namespace {

@@ -17,6 +17,7 @@
 #include "infer/weights/block_formats.h"
 #include "infer/weights/gguf_weights.h"
 #include "session/model_host.h"
+#include "test_paths.h"
 #include "text/prompt.h"
 
 namespace quail {

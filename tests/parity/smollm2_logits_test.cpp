@@ -7,6 +7,7 @@
 
 #include "infer/weights/gguf_weights.h"
 #include "model_fixture.h"
+#include "test_paths.h"
 
 namespace quail::parity {
 namespace {

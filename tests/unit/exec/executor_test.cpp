@@ -7,6 +7,7 @@
 #include "exec/function_evaluator.h"
 #include "exec/lookup_functions.h"
 #include "quail/error.h"
+#include "test_paths.h"
 
 namespace quail::exec {
 namespace {

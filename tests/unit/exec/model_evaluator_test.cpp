@@ -9,6 +9,7 @@
 #include "exec/executor.h"
 #include "exec/lookup_functions.h"
 #include "infer/counting/counting_backend.h"
+#include "test_paths.h"
 
 namespace quail::exec {
 namespace {

@@ -14,6 +14,7 @@
 #include "relational/connection.h"
 #include "relational/sql_json.h"
 #include "sql/statement.h"
+#include "test_paths.h"
 
 namespace quail::plan {
 

@@ -9,6 +9,7 @@
 
 #include "quail/error.h"
 #include "quailb/suite_files.h"
+#include "test_paths.h"
 
 namespace quail::quailb {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "quail/session.h"
 #include "quailb/catalogue.h"
+#include "test_paths.h"
 
 namespace quail::quailb {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "relational/duckdb_library.h"
+#include "test_paths.h"
 
 namespace quail::relational {
 namespace {

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <string>
 
+#include "test_paths.h"
+
 namespace quail::relational {
 namespace {
 

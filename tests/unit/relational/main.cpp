@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "relational/duckdb_library.h"
+#include "test_paths.h"
 
 namespace quail::relational {
 namespace {

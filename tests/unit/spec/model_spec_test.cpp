@@ -7,6 +7,7 @@
 #include "gguf_writer.h"
 #include "quail/error.h"
 #include "spec/gguf_file.h"
+#include "test_paths.h"
 
 namespace quail::spec {
 namespace {

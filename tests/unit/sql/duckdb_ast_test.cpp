@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "quail/error.h"
+#include "test_paths.h"
 
 namespace quail::sql {
 namespace {

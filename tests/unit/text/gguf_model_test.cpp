@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "spec/gguf_file.h"
+#include "test_paths.h"
 #include "text/answer_words.h"
 #include "text/gguf_vocabulary.h"
 #include "tiny_vocabulary.h"

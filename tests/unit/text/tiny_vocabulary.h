@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "byte_vocabulary.h"
+#include "test_paths.h"
 #include "text/bpe_tokenizer.h"
 #include "text/tokenizer_json.h"
 

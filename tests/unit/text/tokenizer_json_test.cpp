@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "quail/error.h"
+#include "test_paths.h"
 #include "tiny_vocabulary.h"
 
 namespace quail::text {

@@ -1,4 +1,5 @@
 #include "infer/weights/random_weights.h"
+#include "test_paths.h"
 
 #include <gtest/gtest.h>
 
