@@ -93,7 +93,11 @@ int Measure(int argc, char** argv) {
   const infer::CountingModel model{spec::ModelSpec{}};
   backend.ReserveKv({}, config.kv_tokens);
   const auto forest = infer::PromptForest::Create(model, backend, config);
-  exec::ModelEvaluator evaluator({*forest, *tokenizer, texts, pool, {"TRUE", "FALSE"}});
+  exec::ModelEvaluator evaluator(exec::ModelParts{.forest = *forest,
+                                                  .tokenizer = tokenizer.get(),
+                                                  .texts = texts,
+                                                  .pool = pool,
+                                                  .words = {"TRUE", "FALSE"}});
   const plan::PhysicalPlan plan = MakePlan(filters);
 
   const double texts_megabytes = PeakMegabytes();

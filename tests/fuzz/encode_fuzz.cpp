@@ -55,8 +55,8 @@ const BpeTokenizer& Tokenizer(unsigned choice) {
 /// The offset is that of the first character without which the text is well-formed.
 void CheckRefusal(std::string_view text, std::size_t offset) {
   QUAIL_CHECK_LT(offset, text.size());
-  QUAIL_CHECK(!base::FirstInvalidUtf8(text.substr(0, offset)));
-  QUAIL_CHECK(base::FirstInvalidUtf8(text.substr(offset)) == std::size_t{0});
+  QUAIL_CHECK(!quail::base::FirstInvalidUtf8(text.substr(0, offset)));
+  QUAIL_CHECK(quail::base::FirstInvalidUtf8(text.substr(offset)) == std::size_t{0});
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ class LabelMass : public testing::Test {
   void Append(const std::vector<text::PromptPiece>& pieces, const std::string& document,
               std::vector<text::TokenId>& ids) const {
     for (const text::PromptPiece& piece : pieces) {
-      ASSERT_FALSE(host_->tokenizer().Encode(piece.argument < 0 ? piece.literal : document, ids));
+      ASSERT_FALSE(host_->tokenizer()->Encode(piece.argument < 0 ? piece.literal : document, ids));
     }
   }
 

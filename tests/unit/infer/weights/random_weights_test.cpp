@@ -1,5 +1,4 @@
 #include "infer/weights/random_weights.h"
-#include "test_paths.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "test_paths.h"
 
 namespace quail::infer {
 namespace {
