@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "plan/sql_writer.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -70,7 +71,7 @@ Json AiViews::Item(const View& view, const Json& table, Catalog& catalog) const 
   }
   if (!columns.empty()) columns += ")";
   const std::string sql =
-      fmt::format("SELECT * FROM ({}) AS {}{}", catalog.Print(sql::MakeTree(view.query).dump()),
+      fmt::format("SELECT * FROM ({}) AS {}{}", SqlWriter(catalog).PrintQuery(view.query),
                   sql::QuoteIdentifier(name), columns);
   Json tree = sql::ReadTree(catalog.Parse(sql));
   Json item = std::move(sql::QueryNode(tree)["from_table"]);

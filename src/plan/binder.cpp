@@ -138,7 +138,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
     throw source.At(*left, ErrorCode::kUnsupported, "an AI call here is not supported yet");
   }
   LogicalPlan plan = std::move(state.plan);
-  std::string query = catalog.Print(tree.dump());
+  std::string query = state.writer.PrintQuery(sql::QueryNode(tree));
   const bool describe = statement.kind == sql::StatementKind::kDescribe;
   const bool on_demand = std::any_of(plan.calls.begin(), plan.calls.end(),
                                      [](const Call& call) { return call.on_demand; });

@@ -107,6 +107,7 @@ class BlockBinder {
   void NoteCase(const GuardedCall& guarded);
   void PlanJoinTerms();
   sql::Json FromWithoutCoreTerms() const;
+  sql::Json WithoutOnDemand(sql::Json from) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);
   /// The rows of a domain: FROM, AND terms, and what LIMIT leaves of them (null: all).

@@ -51,6 +51,19 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
   noted.push_back(guarded.call);
 }
 
+/// FROM as far as its rows are known before the calls on demand are decided: a join on one of them
+/// keeps all pairs, an anti join all rows of its left side. So a domain may ask too much, never too
+/// little.
+Json BlockBinder::WithoutOnDemand(Json from) const {
+  if (sql::TypeOf(from) != "JOIN") return from;
+  for (const char* side : {"left", "right"}) from[side] = WithoutOnDemand(std::move(from[side]));
+  if (ContainsOnDemand(from["condition"])) {
+    const bool anti = sql::TextMember(from, "join_type") == "ANTI";
+    from["condition"] = anti ? writer_.ParseExpression("FALSE") : writer_.truth();
+  }
+  return from;
+}
+
 /// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON
 /// leave.
 void BlockBinder::PlanJoinTerms() {
@@ -62,7 +75,7 @@ void BlockBinder::PlanJoinTerms() {
     pairs["join_type"] = "INNER";
     pairs["condition"] = nullptr;
     pairs["ref_type"] = "CROSS";
-    AddComputed(calls, {std::move(pairs), {}});
+    AddComputed(calls, {WithoutOnDemand(std::move(pairs)), {}});
   }
 }
 
@@ -94,7 +107,7 @@ void BlockBinder::PlanComputed() {
       available.push_back(*term.node);
     }
   }
-  const Json from = FromWithoutCoreTerms();
+  const Json from = WithoutOnDemand(FromWithoutCoreTerms());
   for (const Term* term : open) {
     AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), {from, available});
     const bool known = !term->reads.outside && !term->reads.is_volatile && !term->deep;

@@ -36,7 +36,23 @@ Json SqlWriter::ParseOrders(std::string_view orders) const {
 }
 
 std::string SqlWriter::PrintQuery(const Json& node) const {
-  return catalog_.Print(sql::MakeTree(node).dump());
+  Json copy = node;
+  NameCrossJoins(copy, false);
+  return catalog_.Print(sql::MakeTree(std::move(copy)).dump());
+}
+
+/// DuckDB prints a cross join as a comma, which binds less tightly than the join around it.
+void SqlWriter::NameCrossJoins(Json& node, bool inside_join) const {
+  const bool is_join = sql::TypeOf(node) == "JOIN";
+  const bool is_cross = is_join && sql::TextMember(node, "ref_type") == "CROSS";
+  if (is_cross && inside_join) {
+    node["ref_type"] = "REGULAR";
+    node["join_type"] = "INNER";
+    node["condition"] = truth_;
+  }
+  const bool binds = is_join && (inside_join || !is_cross);
+  sql::ForEachChild(node,
+                    [&](Json& child) { NameCrossJoins(child, binds && !sql::IsQueryNode(child)); });
 }
 
 std::string SqlWriter::PrintExpression(const Json& expression) const {

@@ -35,6 +35,7 @@ class SqlWriter {
   const sql::Json& truth() const { return truth_; }
 
  private:
+  void NameCrossJoins(sql::Json& node, bool inside_join) const;
   Catalog& catalog_;
   sql::Json select_;  ///< SELECT 1
   sql::Json star_;
