@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <utility>
+#include <vector>
 
 #include "fmt/format.h"
+#include "plan/ai_call.h"
 #include "plan/block_binder.h"
 
 /// BlockBinder: AND terms become conjuncts of the plan, calls elsewhere computed columns.
@@ -51,13 +54,13 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
   noted.push_back(guarded.call);
 }
 
-/// FROM as far as its rows are known before the calls on demand are decided: a join on one of them
-/// keeps all pairs, an anti join all rows of its left side. So a domain may ask too much, never too
-/// little.
+/// FROM as far as its rows are known before the calls on demand are decided: a join on one of them,
+/// or on a subquery whose calls are not bound yet, keeps all pairs, an anti join all rows of its
+/// left side. So a domain may ask too much, never too little.
 Json BlockBinder::WithoutOnDemand(Json from) const {
   if (sql::TypeOf(from) != "JOIN") return from;
   for (const char* side : {"left", "right"}) from[side] = WithoutOnDemand(std::move(from[side]));
-  if (ContainsOnDemand(from["condition"])) {
+  if (ContainsOnDemand(from["condition"]) || ContainsAiCall(from["condition"])) {
     const bool anti = sql::TextMember(from, "join_type") == "ANTI";
     from["condition"] = anti ? writer_.ParseExpression("FALSE") : writer_.truth();
   }
@@ -81,15 +84,16 @@ void BlockBinder::PlanJoinTerms() {
 
 /// FROM without the ON terms that are AND terms of the block: some of them may not be testable yet.
 Json BlockBinder::FromWithoutCoreTerms() const {
-  std::vector<Json> conditions;
+  // Moved away and back, not copied: terms point into the conditions.
+  std::vector<std::pair<Json*, Json>> kept;
   for (const FromJoin& join : from_.joins) {
-    conditions.push_back((*join.node)["condition"]);
-    if (join.core && conditions.back().is_object()) (*join.node)["condition"] = writer_.truth();
+    Json& condition = (*join.node)["condition"];
+    if (!join.core || !condition.is_object()) continue;
+    kept.emplace_back(&condition, std::move(condition));
+    condition = writer_.truth();
   }
   Json from = select_["from_table"];
-  for (std::size_t i = 0; i < conditions.size(); ++i) {
-    (*from_.joins[i].node)["condition"] = std::move(conditions[i]);
-  }
+  for (auto& [place, condition] : kept) *place = std::move(condition);
   return from;
 }
 
