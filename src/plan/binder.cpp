@@ -80,8 +80,11 @@ class StatementBinder {
     const std::string set_operation = "SET_OPERATION_NODE";
     for (const auto& [key, part] : node.items()) {
       std::vector<Json*> nested;
-      if (sql::IsQueryNode(part)) nested.push_back(&part);
-      FindNested(part, nested);
+      if (sql::IsQueryNode(part)) {
+        nested.push_back(&part);  // binds what is below it itself, and may replace it
+      } else {
+        FindNested(part, nested);
+      }
       const bool lateral = key == "from_table" && sql::TypeOf(part) == "JOIN";
       const bool in_from = (key == "from_table" && !lateral) || key == "cte_map" ||
                            sql::TypeOf(node) == set_operation;
