@@ -23,8 +23,8 @@
 #include "infer/prompt_forest.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/random_weights.h"
-#include "kernels/qwen3_4b.h"
 #include "quail/error.h"
+#include "spec/known_shapes.h"
 
 namespace {
 
@@ -181,7 +181,7 @@ std::string Measure(PromptForest& forest, Backend& backend, const Shape& shape) 
 }
 
 void MeasureAll(const char* path, const std::string& only) {
-  const quail::spec::ModelSpec spec = quail::bench::Qwen3With4B();
+  const quail::spec::ModelSpec spec = quail::spec::FindShape("qwen3-4b-fp8")->spec;
   const auto backend = quail::infer::cuda::CreateCudaBackend({});
   const auto weights = QuantizeToFp8Blocks(CreateRandomWeights(spec, 1));
   const auto model = LoadModel({spec, {20611, 8214, 30351, 7833}, false}, *weights, *backend);

@@ -20,8 +20,8 @@
 #include "infer/model.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/random_weights.h"
-#include "kernels/qwen3_4b.h"
 #include "quail/error.h"
+#include "spec/known_shapes.h"
 
 namespace {
 
@@ -157,7 +157,7 @@ class Report {
 /// The verbs one by one, on the weights of layer 0: each repeated as often as a pass has layers.
 void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
                   const std::string& shape, const PrefillBatch& batch, Report& report) {
-  const std::int32_t layers = quail::bench::Qwen3With4B().layers;
+  const std::int32_t layers = quail::spec::FindShape("qwen3-4b-fp8")->spec.layers;
   const auto tensor = [&](const char* name) {
     return weights.Find(fmt::format("model.layers.0.{}", name));
   };
@@ -195,7 +195,7 @@ void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
 }
 
 void Run(const char* path, const std::string& only) {
-  const quail::spec::ModelSpec spec = quail::bench::Qwen3With4B();
+  const quail::spec::ModelSpec spec = quail::spec::FindShape("qwen3-4b-fp8")->spec;
   auto backend = quail::infer::cuda::CreateCudaBackend({0, kChunk, false});
   auto weights = quail::infer::QuantizeToFp8Blocks(quail::infer::CreateRandomWeights(spec, 1));
   quail::base::Stopwatch watch;

@@ -295,7 +295,7 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
   leaves->begins.push_back(0);
   for (std::size_t p = 0; p < partners->size(); ++p) {
     const auto key = partners->key(p);
-    const bool null = std::ranges::find(key, kNullText) != key.end();
+    const bool null = HasNull(key);
     leaves->faults.push_back(null ? "" : Fault(key));
     leaves->any_fault |= !leaves->faults.back().empty();
     if (!null && leaves->faults.back().empty()) {

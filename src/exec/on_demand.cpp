@@ -1,7 +1,5 @@
 #include "exec/on_demand.h"
 
-#include <algorithm>
-
 namespace quail::exec {
 
 OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls)
@@ -23,7 +21,7 @@ void OnDemandReads::Note(plan::CallId call, std::span<const TextId> keys, std::s
   reads.asked += rows;
   for (std::size_t row = 0; row < rows; ++row) {
     const auto key = keys.subspan(row * width, width);
-    if (std::ranges::find(key, kNullText) != key.end()) {
+    if (HasNull(key)) {
       ++reads.null_input;
       continue;
     }

@@ -62,7 +62,7 @@ StatementVerdicts::StatementVerdicts(const plan::PhysicalPlan& plan) : calls_(pl
 Judgement StatementVerdicts::Find(plan::CallId call, std::span<const TextId> key) const {
   const VerdictTable& table = tables_[question_of(call)];
   QUAIL_CHECK_EQ(key.size(), table.width());
-  if (std::ranges::find(key, kNullText) != key.end()) return {};
+  if (HasNull(key)) return {};
   return table.Find(key);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +16,9 @@ using base::TextId;
 
 /// Stands for a NULL argument in a tuple of texts. No verdict is ever stored under it.
 inline constexpr TextId kNullText{0xFFFFFFFFU};
+inline bool HasNull(std::span<const TextId> key) {
+  return std::ranges::find(key, kNullText) != key.end();
+}
 
 enum class Verdict : std::uint8_t { kUndecided, kFalse, kTrue, kNull, kError };
 

@@ -11,8 +11,6 @@ namespace {
 
 constexpr unsigned kStageShift = 48;
 
-bool HasNull(std::span<const TextId> key) { return std::ranges::find(key, kNullText) != key.end(); }
-
 }  // namespace
 
 AskFilter::AskFilter(const StepContext& context, Domain domain, Options options)

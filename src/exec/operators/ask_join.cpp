@@ -9,8 +9,6 @@
 namespace quail::exec {
 namespace {
 
-bool HasNull(std::span<const TextId> key) { return std::ranges::find(key, kNullText) != key.end(); }
-
 /// Numbers tuples by first appearance.
 class TupleNumbers {
  public:
