@@ -10,8 +10,13 @@
 namespace quail::exec {
 
 CheckpointEvaluator::CheckpointEvaluator(Evaluator& inner, CheckpointFile& file,
-                                         const text::TextStore& texts, std::string decider)
-    : inner_(inner), file_(file), texts_(texts), decider_(std::move(decider)) {}
+                                         const text::TextStore& texts, std::string decider,
+                                         std::int64_t longest_prompt)
+    : inner_(inner),
+      file_(file),
+      texts_(texts),
+      decider_(std::move(decider)),
+      longest_prompt_(longest_prompt) {}
 
 void CheckpointEvaluator::Begin() {
   inner_.Begin();
@@ -23,9 +28,10 @@ void CheckpointEvaluator::Begin() {
 QuestionId CheckpointEvaluator::Add(const Question& question) {
   std::string layout;
   for (const bool anchor : question.is_anchor) layout += anchor ? 'a' : 'p';
+  const bool cuts = question.on_long != plan::OnLong::kError;
   const std::string identity =
-      fmt::format("margin|{}|{}|{}|{}|{}|{}", decider_.size(), decider_, question.width, layout,
-                  static_cast<int>(question.on_long), question.prompt);
+      fmt::format("margin|{}|{}|{}|{}|{}|{}|{}", decider_.size(), decider_, question.width, layout,
+                  static_cast<int>(question.on_long), cuts ? longest_prompt_ : 0, question.prompt);
   questions_.push_back({question, base::HashBytes(identity)});
   const QuestionId id = inner_.Add(question);
   QUAIL_CHECK_EQ(id.value() + 1, questions_.size());

@@ -16,9 +16,10 @@ namespace quail::exec {
 class CheckpointEvaluator : public Evaluator {
  public:
   /// `decider` names everything beside the question that verdicts depend on: hash of model and
-  /// adapter, numeric mode. All references outlive this.
+  /// adapter, numeric mode; `longest_prompt`, in tokens, where texts are cut. All references
+  /// outlive this.
   CheckpointEvaluator(Evaluator& inner, CheckpointFile& file, const text::TextStore& texts,
-                      std::string decider);
+                      std::string decider, std::int64_t longest_prompt);
 
   /// Answers that came from the checkpoint.
   std::uint64_t reused() const { return reused_; }
@@ -61,6 +62,7 @@ class CheckpointEvaluator : public Evaluator {
   CheckpointFile& file_;
   const text::TextStore& texts_;
   std::string decider_;
+  std::int64_t longest_prompt_;
   std::vector<Asked> questions_;
   std::map<std::uint64_t, Open> open_;
   std::vector<Outcome> ready_;

@@ -78,6 +78,7 @@ struct TokenCounters {
   std::uint64_t requested = 0;
   std::uint64_t fresh = 0;
   std::uint64_t recomputed = 0;
+  std::uint64_t cut_asks = 0;  ///< asks that keep a part of their texts only (option on_long)
 };
 
 /// Decides asks: a model, a truth table, or what a test plants. One thread.

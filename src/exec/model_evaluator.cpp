@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "exec/prompt_cut.h"
 #include "quail/error.h"
 
 namespace quail::exec {
@@ -19,6 +21,10 @@ constexpr std::size_t kOpenSources = 8192;
 /// run and a span more, about a token each (infer/packer), and pays when a second question is
 /// asked, which is assumed for at least one document in five.
 constexpr std::size_t kLeastHead = 10;
+
+/// Lengths that an anchor is cut to beside short partners lie this share of the longest prompt
+/// apart: at most eight of them, each with KV of its own, at the price of a sixteenth of its text.
+constexpr std::size_t kCutGrains = 16;
 
 /// Forgets the open asks when the forest has thrown: it has then dropped them all.
 template <typename Open>
@@ -60,6 +66,7 @@ struct ModelEvaluator::LeafTokens {
   std::vector<std::size_t> begins;  ///< [partners + 1]
   std::vector<std::string> faults;  ///< [partners], empty where there is none
   bool any_fault = false;
+  std::size_t longest = 0;  ///< tokens of the longest leaf
 
   std::span<const base::TokenId> leaf(std::size_t i) const {
     return std::span(tokens).subspan(begins[i], begins[i + 1] - begins[i]);
@@ -100,6 +107,35 @@ class PartnerLeaves : public infer::ChildSource {
   std::size_t next_ = 0;
 };
 
+/// Partners with leaves of their own, cut for one anchor.
+template <typename Leaves>
+class CutLeaves : public infer::ChildSource {
+ public:
+  CutLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> partners)
+      : leaves_(std::move(leaves)), partners_(std::move(partners)) {}
+
+  std::uint64_t upper_bound() const override { return partners_.size() - next_; }
+  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
+    for (; n > 0 && next_ < partners_.size(); --n, ++next_) {
+      leaves.push_back({.index = partners_[next_], .tokens = leaves_->leaf(next_)});
+    }
+  }
+
+ private:
+  std::shared_ptr<const Leaves> leaves_;
+  std::vector<std::uint32_t> partners_;
+  std::size_t next_ = 0;
+};
+
+/// The longest prompt that can be asked, in tokens.
+std::size_t LongestPrompt(const infer::ForestConfig& config) {
+  return static_cast<std::size_t>(std::min<std::int64_t>(config.context_tokens, config.kv_tokens));
+}
+
+std::size_t Sum(std::span<const std::size_t> lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
+}
+
 }  // namespace
 
 ModelEvaluator::ModelEvaluator(const ModelParts& parts) : parts_(parts) {}
@@ -111,6 +147,7 @@ void ModelEvaluator::Begin() {
   kept_frames_.clear();
   filter_questions_ = 0;
   head_ = {};
+  cut_asks_.clear();
   if (parts_.asked != nullptr) *parts_.asked = AskedPaths();
   parts_.forest.ResetCounters();
 }
@@ -255,6 +292,7 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
     ready_.push_back({ask.tag, 0, Verdict::kError, 0, std::move(fault)});
     return;
   }
+  if (AskCut(prepared, ask)) return;
   infer::NodeId node = Walk(parts_.forest.root(), prepared.filter.document, ask.key);
   if (ask.expected_reuse > 0 && node != parts_.forest.root()) {
     parts_.forest.Expect(node, ask.expected_reuse);
@@ -271,6 +309,67 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
   if (parts_.asked != nullptr) {
     Note(prepared.filter.document, ask.key, std::span(&prepared.filter_leaf, 1));
   }
+}
+
+std::size_t ModelEvaluator::LiteralTokens(std::span<const text::PromptPiece> pieces) {
+  std::size_t tokens = 0;
+  for (const text::PromptPiece& piece : pieces) {
+    if (piece.argument < 0) tokens += Literal(piece).size();
+  }
+  return tokens;
+}
+
+std::vector<std::size_t> ModelEvaluator::LengthsOf(std::span<const TextId> key) const {
+  std::vector<std::size_t> lengths;
+  for (const TextId id : key) {
+    lengths.push_back(id == kNullText ? 0 : parts_.texts.tokens(id).size());
+  }
+  return lengths;
+}
+
+ModelEvaluator::Stem ModelEvaluator::KeptTokens(std::span<const text::PromptPiece> pieces,
+                                                std::span<const TextId> arguments,
+                                                std::span<const std::size_t> kept,
+                                                plan::OnLong on_long) {
+  Stem tokens;
+  for (const text::PromptPiece& piece : pieces) {
+    if (piece.argument < 0) {
+      tokens.push_back(Literal(piece));
+      continue;
+    }
+    const auto argument = static_cast<std::size_t>(piece.argument);
+    AppendKept(parts_.texts.tokens(arguments[argument]), kept[argument], on_long, tokens);
+  }
+  return tokens;
+}
+
+/// Nothing of it is kept for later questions: they cut the text elsewhere.
+infer::SourceId ModelEvaluator::AddCut(const Stem& stem, std::unique_ptr<infer::ChildSource> leaves,
+                                       std::int32_t priority, std::uint16_t step) {
+  infer::NodeId node = parts_.forest.root();
+  for (const auto& piece : stem) {
+    node = parts_.forest.Child(node, parts_.forest.Segment(piece));
+  }
+  if (step >= cut_asks_.size()) cut_asks_.resize(step + std::size_t{1});
+  cut_asks_[step] += leaves->upper_bound();
+  return parts_.forest.Add(node, std::move(leaves),
+                           {.priority = priority, .group = {}, .step = step});
+}
+
+bool ModelEvaluator::AskCut(const Prepared& prepared, const FilterAsk& ask) {
+  const plan::OnLong on_long = prepared.question.on_long;
+  if (on_long == plan::OnLong::kError) return false;
+  const std::size_t longest = LongestPrompt(parts_.forest.config());
+  const std::size_t fixed = LiteralTokens(prepared.filter.document) + prepared.filter_leaf.size();
+  const std::vector<std::size_t> lengths = LengthsOf(ask.key);
+  if (fixed + Sum(lengths) <= longest || fixed + lengths.size() > longest) return false;
+  const Stem stem =
+      KeptTokens(prepared.filter.document, ask.key, KeptLengths(lengths, longest - fixed), on_long);
+  const auto source =
+      AddCut(stem, std::make_unique<OneLeaf>(prepared.filter_leaf), ask.priority, ask.step);
+  open_[source] = {ask.tag, 1};
+  if (parts_.asked != nullptr) parts_.asked->Add(parts_.asked->AddStem(stem), prepared.filter_leaf);
+  return true;
 }
 
 std::vector<TextId> ModelEvaluator::Spread(const Question& question,
@@ -308,6 +407,7 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
       }
     }
     leaves->begins.push_back(leaves->tokens.size());
+    leaves->longest = std::max(leaves->longest, leaves->leaf(p).size());
   }
   prepared.list = partners;
   prepared.leaves = leaves;
@@ -324,6 +424,73 @@ void ModelEvaluator::NoteJoin(const Prepared& prepared, std::span<const TextId> 
     leaves.push_back(prepared.leaves->leaf(subset.empty() ? i : subset[i]));
   }
   Note(stem, arguments, leaves);
+}
+
+/// By argument of the question; the anchor's are kNullText.
+std::vector<TextId> ModelEvaluator::PartnerArguments(const Prepared& prepared,
+                                                     std::size_t partner) const {
+  std::vector<TextId> arguments(prepared.question.width, kNullText);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!prepared.question.is_anchor[i]) arguments[i] = prepared.list->key(partner)[next++];
+  }
+  return arguments;
+}
+
+bool ModelEvaluator::AskCut(const Prepared& prepared, const JoinAsk& ask,
+                            std::vector<std::uint32_t>& subset) {
+  if (prepared.question.on_long == plan::OnLong::kError) return true;
+  const std::size_t longest = LongestPrompt(parts_.forest.config());
+  const std::size_t anchor = Sum(LengthsOf(ask.anchor_key));
+  const std::size_t frame = LiteralTokens(prepared.join.anchor) + LiteralTokens(prepared.join.kept);
+  if (frame + anchor + prepared.leaves->longest <= longest) return true;
+  if (subset.empty()) {
+    subset.resize(ask.partners->size());
+    std::iota(subset.begin(), subset.end(), 0U);
+  }
+  const std::size_t fixed = frame + LiteralTokens(prepared.join.partner);
+  if (fixed + 2 * prepared.question.width > longest) return true;
+  std::map<std::size_t, std::vector<CutPartner>> groups;  // by what the anchor keeps
+  std::erase_if(subset, [&](std::uint32_t index) {
+    const std::size_t leaf = prepared.leaves->leaf(index).size();
+    if (frame + anchor + leaf <= longest) return false;
+    const std::size_t partner = leaf - (fixed - frame);
+    const PairRoom room = RoomOfPair(anchor, partner, longest - fixed, longest / kCutGrains + 1);
+    groups[room.anchor].push_back({index, room.partner});
+    return true;
+  });
+  for (const auto& [room, partners] : groups) AskCutGroup(prepared, ask, room, partners);
+  return !subset.empty();
+}
+
+void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
+                                 std::size_t anchor_room, std::span<const CutPartner> partners) {
+  const plan::OnLong on_long = prepared.question.on_long;
+  const auto arguments = Spread(prepared.question, ask.anchor_key);
+  const auto kept = KeptLengths(LengthsOf(arguments), anchor_room);
+  Stem stem = KeptTokens(prepared.join.anchor, arguments, kept, on_long);
+  for (const text::PromptPiece& piece : prepared.join.kept) stem.push_back(Literal(piece));
+  auto leaves = std::make_shared<LeafTokens>();
+  leaves->begins.push_back(0);
+  std::vector<std::uint32_t> indices;
+  for (const CutPartner& partner : partners) {
+    const auto texts = PartnerArguments(prepared, partner.index);
+    const auto lengths = KeptLengths(LengthsOf(texts), partner.room);
+    for (const auto& piece : KeptTokens(prepared.join.partner, texts, lengths, on_long)) {
+      leaves->tokens.insert(leaves->tokens.end(), piece.begin(), piece.end());
+    }
+    leaves->begins.push_back(leaves->tokens.size());
+    indices.push_back(partner.index);
+  }
+  if (parts_.asked != nullptr) {
+    parts_.asked->Hold(leaves);
+    const AskedPaths::Stem noted = parts_.asked->AddStem(stem);
+    for (std::size_t i = 0; i < indices.size(); ++i) parts_.asked->Add(noted, leaves->leaf(i));
+  }
+  const auto source =
+      AddCut(stem, std::make_unique<CutLeaves<LeafTokens>>(leaves, std::move(indices)),
+             ask.priority, ask.step);
+  open_[source] = {ask.tag, partners.size()};
 }
 
 void ModelEvaluator::Ask(const JoinAsk& ask) {
@@ -344,6 +511,7 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
     });
     if (subset.empty()) return;
   }
+  if (!AskCut(prepared, ask, subset)) return;
   const std::size_t count = subset.empty() ? ask.partners->size() : subset.size();
   const auto arguments = Spread(prepared.question, ask.anchor_key);
   const infer::NodeId document = Walk(parts_.forest.root(), prepared.join.anchor, arguments);
@@ -401,10 +569,8 @@ Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag
       break;
     case infer::AnswerState::kTooLong:
       outcome.verdict = Verdict::kError;
-      outcome.reason =
-          fmt::format("too long: the prompt has {} tokens, at most {} fit", answer.path_tokens,
-                      std::min<std::int64_t>(parts_.forest.config().context_tokens,
-                                             parts_.forest.config().kv_tokens));
+      outcome.reason = fmt::format("too long: the prompt has {} tokens, at most {} fit",
+                                   answer.path_tokens, LongestPrompt(parts_.forest.config()));
       break;
   }
   return outcome;
@@ -445,7 +611,8 @@ void ModelEvaluator::Withdraw() {
 TokenCounters ModelEvaluator::tokens(std::uint16_t step) const {
   const auto& steps = parts_.forest.counters().steps;
   if (step >= steps.size()) return {};
-  return {steps[step].requested_tokens, steps[step].fresh_tokens, steps[step].recomputed_tokens};
+  return {steps[step].requested_tokens, steps[step].fresh_tokens, steps[step].recomputed_tokens,
+          step < cut_asks_.size() ? cut_asks_[step] : 0};
 }
 
 }  // namespace quail::exec

@@ -55,8 +55,15 @@ class ModelEvaluator : public Evaluator {
 
  private:
   using Tokens = std::vector<base::TokenId>;
+  /// A path's tokens but the leaf's, in pieces.
+  using Stem = std::vector<std::span<const base::TokenId>>;
   struct Prepared;
   struct LeafTokens;
+  /// A partner whose text keeps `room` tokens.
+  struct CutPartner {
+    std::uint32_t index = 0;
+    std::size_t room = 0;
+  };
   /// Where the answers of a source go.
   struct Open {
     std::uint64_t tag = 0;
@@ -78,6 +85,23 @@ class ModelEvaluator : public Evaluator {
   /// call).
   infer::NodeId Walk(infer::NodeId node, std::span<const text::PromptPiece> pieces,
                      std::span<const TextId> arguments);
+  /// The tokens of pieces, of whose arguments `kept` tokens (by argument) stay.
+  Stem KeptTokens(std::span<const text::PromptPiece> pieces, std::span<const TextId> arguments,
+                  std::span<const std::size_t> kept, plan::OnLong on_long);
+  std::size_t LiteralTokens(std::span<const text::PromptPiece> pieces);
+  /// Tokens of each text of a key.
+  std::vector<std::size_t> LengthsOf(std::span<const TextId> key) const;
+  infer::SourceId AddCut(const Stem& stem, std::unique_ptr<infer::ChildSource> leaves,
+                         std::int32_t priority, std::uint16_t step);
+  /// Asks with cut texts where the prompt is too long and the question says how; false: it is for
+  /// Ask to go on.
+  bool AskCut(const Prepared& prepared, const FilterAsk& ask);
+  /// Asks the pairs whose prompts are too long with cut texts and takes them out of `subset`, which
+  /// is empty for all partners; false when nothing is left to ask.
+  bool AskCut(const Prepared& prepared, const JoinAsk& ask, std::vector<std::uint32_t>& subset);
+  void AskCutGroup(const Prepared& prepared, const JoinAsk& ask, std::size_t anchor_room,
+                   std::span<const CutPartner> partners);
+  std::vector<TextId> PartnerArguments(const Prepared& prepared, std::size_t partner) const;
   /// Notes the paths of an ask's leaves.
   void Note(std::span<const text::PromptPiece> stem, std::span<const TextId> arguments,
             std::span<const std::span<const base::TokenId>> leaves);
@@ -104,7 +128,8 @@ class ModelEvaluator : public Evaluator {
   /// By an anchor's document that a later question will read: what follows it in the last question,
   /// of which the next may have the beginning.
   std::unordered_map<infer::NodeId, infer::NodeId> kept_frames_;
-  std::vector<Outcome> ready_;  ///< decided without the model
+  std::vector<Outcome> ready_;           ///< decided without the model
+  std::vector<std::uint64_t> cut_asks_;  ///< by step
   std::vector<infer::Answer> answers_;
 };
 

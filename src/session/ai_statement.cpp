@@ -242,7 +242,7 @@ void AiStatement::RunSteps() {
   std::unique_ptr<exec::CheckpointEvaluator> kept;
   if (state_.checkpoint && state_.planted.name.empty()) {
     kept = std::make_unique<exec::CheckpointEvaluator>(decides, *state_.checkpoint, state_.texts,
-                                                       Decider());
+                                                       Decider(), LongestPrompt());
   }
   const exec::Budget budget{state_.settings.max_tokens, state_.settings.max_seconds};
   exec::Evaluator& source = kept ? *kept : decides;
@@ -275,6 +275,25 @@ std::string AiStatement::Decider() const {
                      state_.config.deterministic ? "deterministic" : "packed");
 }
 
+/// In tokens; 0 where nothing counts them.
+std::int64_t AiStatement::LongestPrompt() const {
+  if (state_.oracle) return 0;
+  const infer::ForestConfig& config = state_.model->forest()->config();
+  return std::min<std::int64_t>(config.context_tokens, config.kv_tokens);
+}
+
+void AiStatement::TellOfCuts() {
+  std::uint64_t cut = 0;
+  for (const RunReport::Step& step : report_.steps) {
+    if (step.counters.tokens) cut += step.counters.tokens->cut_asks;
+  }
+  if (cut == 0) return;
+  Notice(fmt::format(
+      "{} longer than the {} tokens that fit: a part of the texts was left out, as "
+      "on_long says",
+      cut == 1 ? "1 prompt was" : fmt::format("{} prompts were", cut), LongestPrompt()));
+}
+
 void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < plan_.steps.size() && next < steps.size(); ++i) {
@@ -295,6 +314,7 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
     report_.steps.push_back(std::move(step));
   }
   TellOfElse();
+  TellOfCuts();
   FillFailures();
   FillModel();
 }

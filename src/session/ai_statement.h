@@ -52,7 +52,9 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void Notice(const std::string& text);
   void Fill(const std::vector<exec::StepCounters>& steps);
   std::string Decider() const;
+  std::int64_t LongestPrompt() const;
   void TellOfElse();
+  void TellOfCuts();
   void FillFailures();
   void FillModel();
   void FillPower();

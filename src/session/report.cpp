@@ -36,6 +36,7 @@ Totals Sum(const std::vector<RunReport::Step>& steps) {
     totals.tokens.requested += counters.tokens->requested;
     totals.tokens.fresh += counters.tokens->fresh;
     totals.tokens.recomputed += counters.tokens->recomputed;
+    totals.tokens.cut_asks += counters.tokens->cut_asks;
   }
   return totals;
 }
@@ -66,6 +67,7 @@ Json StepJson(const RunReport::Step& step) {
   if (counters.tokens) {
     json["fresh"] = counters.tokens->fresh;
     json["cached"] = Cached(*counters.tokens);
+    json["cut_asks"] = counters.tokens->cut_asks;
   }
   json["seconds"] = counters.seconds;
   if (step.estimate) {
@@ -122,6 +124,7 @@ void AddTokens(const RunReport& report, const Totals& totals, Json& json) {
         static_cast<std::int64_t>(tokens.fresh) - static_cast<std::int64_t>(*report.minimum_tokens);
   }
   if (report.sorted_minimum_tokens) values["sorted_minimum"] = *report.sorted_minimum_tokens;
+  if (totals.has_tokens) values["cut_asks"] = tokens.cut_asks;
   json["tokens"] = values;
   if (report.pairs) json["pairs"] = *report.pairs;
   const auto model = report.seconds.find("model");

@@ -300,6 +300,15 @@ class Checkpoints(CliTest):
         self.assertNotIn("came from the checkpoint", done.stderr)
         self.assertEqual(done.stdout, self.run_quail("--oracle", "rules.jsonl", "-c", self.query).stdout)
 
+    def test_how_a_long_text_is_cut_is_part_of_the_question(self):
+        query = "SELECT AI_FILTER(PROMPT('x {0}', 'text 7'), {'on_long': '%s'}) AS p"
+        for kept, on_long in enumerate(["error", "head", "tail", "middle"]):
+            for reused in (False, True):
+                done = self.run_quail("--oracle", "rules.jsonl", "--checkpoint", "kept.bin", "-c", query % on_long)
+                self.assertEqual(done.stdout, "p\ntrue\n", done.stderr)
+                self.assertEqual("came from the checkpoint" in done.stderr, reused)
+            self.assertEqual((self.path / "kept.bin").stat().st_size, 8 + 32 * (kept + 1))
+
     def test_a_file_of_another_kind_is_refused_and_left_alone(self):
         (self.path / "kept.bin").write_text("my own notes")
         done = self.run_kept()

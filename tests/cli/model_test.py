@@ -84,6 +84,44 @@ class ModelTest(unittest.TestCase):
         for error in report["errors"]:
             self.assertRegex(error["reason"], r"\d{5,} tokens")
 
+    # The model's context is 8,192 tokens; the KV memory holds less, so that this is quick.
+    SHORT = ("--kv-memory", "96M")
+
+    def test_on_long_asks_about_a_part_of_the_text(self):
+        self.write_rows("t.jsonl", ["It rains.", "It rains and rains. " * 4000])
+        asked = [f"{QUESTION[:-1]}, {{'on_long': '{how}'}}) IS NULL AS {how}" for how in ("error", "head", "tail", "middle")]
+        rows = self.rows(f"SELECT {', '.join(asked)} FROM 't.jsonl' ORDER BY id", *self.SHORT)
+        self.assertEqual([list(row.values()) for row in rows], [[False] * 4, [True, False, False, False]])
+        report = self.report()
+        self.assertEqual(report["tokens"]["cut_asks"], 3)
+        self.assertEqual(report["calls"]["error"], 1)
+        self.assertRegex("|".join(report["notices"]), r"3 prompts were longer than the \d+ tokens that fit")
+
+    def test_the_verdict_is_that_of_the_part_that_stays(self):
+        text = "".join(f"Line {i} of it. " for i in range(2000))
+        self.write_rows("t.jsonl", [text])
+        self.write_rows("r.jsonl", ["dogs", "a cat", "many a very long list of things"])
+        join = f"{PAIR[:-1]}, {{'on_long': 'head', 'anchor': 'l'}})"
+        rows = self.rows(f"SELECT count({join}) AS n FROM 't.jsonl' l, 'r.jsonl' r", *self.SHORT)
+        self.assertEqual(rows, [{"n": 3}])
+        tokens = self.report()["tokens"]
+        self.assertEqual((tokens["cut_asks"], tokens["regret"]), (3, 0))
+        self.assertGreater(tokens["requested"], 2 * tokens["fresh"])
+
+    def test_a_cut_text_is_asked_as_its_part_is(self):
+        probability = "AI_PROB(PROMPT('Is this about the weather? {0}', body), {'on_long': 'head'}) AS p"
+        self.write_rows("t.jsonl", [" rain"])
+        self.rows(f"SELECT {probability} FROM 't.jsonl'", *self.SHORT)
+        fixed = self.report()["tokens"]["requested"] - 1
+        self.write_rows("t.jsonl", [" rain" * 9000])
+        cut = self.rows(f"SELECT {probability} FROM 't.jsonl'", *self.SHORT)
+        limit = self.report()["tokens"]["requested"]
+        self.write_rows("t.jsonl", [" rain" * (limit - fixed)])
+        part = self.rows(f"SELECT {probability} FROM 't.jsonl'", *self.SHORT)
+        tokens = self.report()["tokens"]
+        self.assertEqual((tokens["cut_asks"], tokens["requested"]), (0, limit))
+        self.assertEqual(cut, part)
+
     def test_an_empty_table_asks_nothing(self):
         (self.path / "t.csv").write_text("id,body\n")
         self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])

@@ -131,6 +131,11 @@ struct Tally {
   std::map<std::string, std::size_t> refused;  ///< by message
 };
 
+void ShowWorld(const World& world) {
+  for (const std::string& sql : world.setup) fmt::print("{};\n", sql);
+  fmt::print("oracle:\n{}", world.oracle);
+}
+
 void Show(std::size_t number, const RandomQuery& query, const Answer& ours, const Answer& wanted) {
   const auto text = [](const Answer& answer) {
     if (answer.error) return fmt::format("error: {}", answer.error->what());
@@ -174,6 +179,7 @@ Tally RunAll(const Options& options) {
       continue;
     Dice dice(options.seed * 1'000'003 + first);
     const World world = World::Random(dice);
+    if (options.only) ShowWorld(world);
     Reference reference(world);
     Subject subject(world, scratch);
     const std::size_t last = std::min(options.queries, first + kQueriesAWorld);

@@ -113,17 +113,17 @@ class Generator {
   Twin PlainCondition(const Scope& scope) {
     switch (dice_.Below(6)) {
       case 0:
-        return Same(fmt::format("{} IS NULL", Text(scope)));
+        return Same(fmt::format("({} IS NULL)", Text(scope)));
       case 1:
-        return Same(fmt::format("{} > {}", Number(scope), dice_.Below(3)));
+        return Same(fmt::format("({} > {})", Number(scope), dice_.Below(3)));
       case 2:
-        return Same(fmt::format("{} = {}", Number(scope), Number(scope)));
+        return Same(fmt::format("({} = {})", Number(scope), Number(scope)));
       case 3:
-        return Same(fmt::format("{} <> {}", Text(scope), Text(scope)));
+        return Same(fmt::format("({} <> {})", Text(scope), Text(scope)));
       case 4:
         return Same(dice_.OneIn(2) ? "TRUE" : "CAST(NULL AS BOOLEAN)");
       default:
-        return Same(fmt::format("{} < {}", Column(scope, "id"), 1 + dice_.Below(6)));
+        return Same(fmt::format("({} < {})", Column(scope, "id"), 1 + dice_.Below(6)));
     }
   }
 

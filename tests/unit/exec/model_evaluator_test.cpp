@@ -22,6 +22,7 @@ using plan::RelationId;
 class ModelEvaluatorTest : public testing::Test {
  protected:
   static constexpr std::int32_t kChunk = 1024;
+  static constexpr std::int32_t kContext = 4096;
   static constexpr int kDocuments = 200;
   static constexpr std::uint64_t kDocumentTokens = 300;
 
@@ -54,8 +55,10 @@ class ModelEvaluatorTest : public testing::Test {
     plan_.relations.push_back({id, name, name, "", {"id_body"}});
   }
 
-  CallId AddCall(const std::string& prompt, const std::vector<std::uint32_t>& relations) {
+  CallId AddCall(const std::string& prompt, const std::vector<std::uint32_t>& relations,
+                 plan::OnLong on_long = plan::OnLong::kError) {
     plan::Call call;
+    call.options.on_long = on_long;
     call.id = CallId(static_cast<std::uint32_t>(plan_.calls.size()));
     call.prompt = prompt;
     for (const std::uint32_t relation : relations) {
@@ -72,7 +75,7 @@ class ModelEvaluatorTest : public testing::Test {
     infer::ForestConfig config;
     config.kv_tokens = kv_tokens;
     config.chunk_tokens = kChunk;
-    config.context_tokens = 4096;
+    config.context_tokens = kContext;
     config.true_rows = 1;
     config.answer_rows = 2;
     const auto forest = infer::PromptForest::Create(model, backend, config);
@@ -90,6 +93,18 @@ class ModelEvaluatorTest : public testing::Test {
     }
     lookups_.verdicts = nullptr;
     return cells;
+  }
+
+  /// A relation of one row whose text is `sql`.
+  std::uint32_t AddText(const std::string& sql) {
+    const auto id = static_cast<std::uint32_t>(plan_.relations.size());
+    const std::string name = fmt::format("text{}", id);
+    relational::QueryText(*connection_,
+                          fmt::format("CREATE TEMP TABLE {} AS SELECT 0 AS quail_row, "
+                                      "quail_text_id({}) AS id_body",
+                                      name, sql));
+    plan_.relations.push_back({RelationId(id), name, name, "", {"id_body"}});
+    return id;
   }
 
   std::uint64_t recomputed() const {
@@ -181,6 +196,103 @@ TEST_F(ModelEvaluatorTest, EqualTextsAreAskedOnce) {
   EXPECT_EQ(steps_[0].asked, 10000U);
   EXPECT_EQ(steps_[0].distinct, 100U);
   EXPECT_EQ(counters_.steps[0].asks, 100U);
+}
+
+/// 9,000 bytes that are the same nowhere.
+const std::string kLongText =
+    "(SELECT string_agg(cast(i AS VARCHAR), ' ') FROM range(1000, 2800) r(i))";
+
+// sql.md 3.10: on_long.
+TEST_F(ModelEvaluatorTest, ALongTextIsAskedAboutAsIfItWereWhatStaysOfIt) {
+  const std::size_t fixed =
+      std::string(
+          "DOCUMENT:\n\nEvaluate TRUE or FALSE for the following question:\nIs it?\nANSWER:")
+          .size();
+  const std::size_t room = kContext - fixed;
+  const std::uint32_t whole = AddText(kLongText);
+  const std::uint32_t parts[] = {AddText(fmt::format("left({}, {})", kLongText, room)),
+                                 AddText(fmt::format("right({}, {})", kLongText, room)),
+                                 AddText(fmt::format("left({0}, {1}) || right({0}, {2})", kLongText,
+                                                     room - room / 2, room / 2))};
+  std::vector<CallId> cut;
+  std::vector<CallId> named;
+  std::size_t next = 0;
+  for (const auto on_long : {plan::OnLong::kHead, plan::OnLong::kTail, plan::OnLong::kMiddle}) {
+    cut.push_back(AddCall("Is it? {0}", {whole}, on_long));
+    named.push_back(AddCall("Is it? {0}", {parts[next++]}));
+  }
+  const CallId error = AddCall("Is it? {0}", {whole});
+  const auto ask = [this](CallId call, std::uint32_t relation) {
+    plan_.steps.push_back(plan::AskColumnStep{
+        call, fmt::format("SELECT id_body FROM text{}", relation), std::nullopt});
+  };
+  for (std::size_t i = 0; i < cut.size(); ++i) ask(cut[i], whole);
+  ask(error, whole);
+  for (std::size_t i = 0; i < cut.size(); ++i) ask(named[i], parts[i]);
+  std::string list;
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    list += fmt::format(
+        "{}(SELECT quail_verdict({}, id_body) FROM text{}) = (SELECT "
+        "quail_verdict({}, id_body) FROM text{})",
+        i == 0 ? "" : " AND ", cut[i].value(), whole, named[i].value(), parts[i]);
+  }
+  EXPECT_EQ(Run(std::int64_t{8} * kChunk, "SELECT " + list), std::vector<std::string>{"true"});
+  EXPECT_EQ(fault_, "");
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    EXPECT_EQ(steps_[i].error, 0U);
+    EXPECT_EQ(steps_[i].tokens->cut_asks, 1U);
+    EXPECT_EQ(steps_[i].tokens->requested, static_cast<std::uint64_t>(kContext));
+  }
+  EXPECT_EQ(steps_[3].error, 1U);
+  EXPECT_EQ(steps_[3].tokens->cut_asks, 0U);
+  // The parts that are texts of their own were paths that the forest knew.
+  EXPECT_LE(counters_.minimum_tokens, std::uint64_t{3} * kContext);
+}
+
+TEST_F(ModelEvaluatorTest, BothSidesOfALongPairAreCut) {
+  const std::uint32_t whole = AddText(kLongText);
+  const CallId of_anchor = AddCall("{0} has {1}", {whole, 1}, plan::OnLong::kHead);
+  const CallId of_partner = AddCall("{0} has {1}", {1, whole}, plan::OnLong::kMiddle);
+  const CallId of_both =
+      AddCall("{0} likes {1}", {whole, AddText(fmt::format("reverse({})", kLongText))},
+              plan::OnLong::kTail);
+  const auto second = static_cast<std::uint32_t>(plan_.relations.size() - 1);
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(whole), RelationId(1), {{of_anchor}}, ""});
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(1), RelationId(whole), {{of_partner}}, ""});
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(whole), RelationId(second), {{of_both}}, ""});
+  Run(std::int64_t{8} * kChunk);
+  EXPECT_EQ(fault_, "");
+  const std::uint64_t asks[] = {3, 3, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(steps_[i].distinct, asks[i]);
+    EXPECT_EQ(steps_[i].error, 0U);
+    EXPECT_EQ(steps_[i].tokens->cut_asks, asks[i]);
+    EXPECT_LE(steps_[i].tokens->requested, asks[i] * kContext);
+    EXPECT_GE(steps_[i].tokens->requested, asks[i] * kContext * 15 / 16);
+  }
+  // One cut anchor serves the partners.
+  EXPECT_LT(steps_[0].tokens->fresh, static_cast<std::uint64_t>(kContext));
+}
+
+TEST_F(ModelEvaluatorTest, PairsThatFitStayWholeBesideThoseThatAreCut) {
+  const std::uint32_t anchors = AddText("repeat('a', 2000)");
+  relational::QueryText(*connection_,
+                        "CREATE TEMP TABLE mixed AS SELECT i AS quail_row, "
+                        "quail_text_id(repeat(cast(i AS VARCHAR), CAST(1 + i * 800 AS INTEGER))) "
+                        "AS id_body FROM range(8) r(i)");
+  const auto partners = static_cast<std::uint32_t>(plan_.relations.size());
+  plan_.relations.push_back({RelationId(partners), "mixed", "mixed", "", {"id_body"}});
+  const CallId cut = AddCall("{0} has {1}", {anchors, partners}, plan::OnLong::kHead);
+  const CallId whole = AddCall("{0} has {1}", {anchors, partners});
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(anchors), RelationId(partners), {{whole}}, ""});
+  plan_.steps.push_back(plan::AskJoinStep{RelationId(anchors), RelationId(partners), {{cut}}, ""});
+  Run(std::int64_t{8} * kChunk);
+  EXPECT_EQ(fault_, "");
+  EXPECT_EQ(steps_[0].distinct, 8U);
+  EXPECT_EQ(steps_[0].error, 5U);
+  EXPECT_EQ(steps_[1].error, 0U);
+  EXPECT_EQ(steps_[1].tokens->cut_asks, 5U);
 }
 
 }  // namespace
