@@ -115,6 +115,11 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
   for (std::size_t i = 0; i < plan.steps.size();) {
     const Pipeline pipeline = PipelineAt(plan, i);
     if (!pipeline.asking.empty()) RunPipeline(plan, pipeline);
+    for (const std::size_t step : pipeline.asking) {
+      const auto* join = std::get_if<plan::AskJoinStep>(&plan.steps[step]);
+      if (join == nullptr) continue;
+      for (const std::string& sql : join->keep_sql) RunRelational(sql);
+    }
     for (const std::size_t step : pipeline.relational) {
       RunRelational(std::get<plan::RelationalStep>(plan.steps[step]).sql);
     }

@@ -59,7 +59,16 @@ std::vector<std::string> DomainQuery::Terms(const Relations& relations) const {
   }
   for (const std::size_t index : decided_) {
     const auto& conjunct = plan_.ai_conjuncts[index];
-    if (Within(conjunct.relations, relations)) terms.push_back(fmt::format("({})", conjunct.sql));
+    if (!Within(conjunct.relations, relations)) continue;
+    if (!conjunct.pairs) {
+      terms.push_back(fmt::format("({})", conjunct.sql));
+      continue;
+    }
+    const plan::Call& call = plan_.calls[conjunct.calls[0].call.value()];
+    for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+      terms.push_back(fmt::format("{}.{} = {}", conjunct.pairs->name, conjunct.pairs->columns[i],
+                                  ColumnOf(call.arguments[i])));
+    }
   }
   return terms;
 }
@@ -71,6 +80,46 @@ std::string DomainQuery::FromList(const Relations& relations) const {
     items.push_back(fmt::format("{} AS {}", Quoted(relation.table), Quoted(relation.alias)));
   }
   return fmt::format("{}", fmt::join(items, ", "));
+}
+
+std::string DomainQuery::FromDecided(const Relations& relations) const {
+  std::string list = FromList(relations);
+  for (const std::size_t index : decided_) {
+    const auto& conjunct = plan_.ai_conjuncts[index];
+    if (conjunct.pairs && Within(conjunct.relations, relations)) {
+      list += fmt::format(", {}", conjunct.pairs->name);
+    }
+  }
+  return list;
+}
+
+std::string DomainQuery::DistinctSide(RelationId relation, const plan::Call& call) const {
+  std::vector<std::string> columns;
+  for (const plan::Argument& argument : call.arguments) {
+    if (argument.relation == relation) columns.push_back(ColumnOf(argument));
+  }
+  const std::vector<std::string> terms = Terms({relation});
+  return fmt::format("(SELECT DISTINCT {} FROM {}{}{}) AS {}", fmt::join(columns, ", "),
+                     FromList({relation}), terms.empty() ? "" : " WHERE ",
+                     fmt::join(terms, " AND "), Quoted(plan_.relations[relation.value()].alias));
+}
+
+std::string DomainQuery::KeepPairs(std::size_t index) const {
+  const auto& conjunct = plan_.ai_conjuncts[index];
+  const plan::Call& call = plan_.calls[conjunct.calls[0].call.value()];
+  std::vector<std::string> columns;
+  for (const plan::Argument& argument : call.arguments) columns.push_back(ColumnOf(argument));
+  const RelationId a = conjunct.relations[0];
+  const RelationId b = conjunct.relations[1];
+  std::string from = fmt::format("{}, {}", DistinctSide(a, call), DistinctSide(b, call));
+  std::vector<std::string> terms;
+  if (Linked(a, b)) {
+    from = FromDecided(conjunct.relations);
+    terms = Terms(conjunct.relations);
+  }
+  terms.push_back(fmt::format("({})", conjunct.sql));
+  return fmt::format("INSERT INTO {} SELECT DISTINCT {} FROM {} WHERE {}", conjunct.pairs->name,
+                     fmt::join(columns, ", "), from, fmt::join(terms, " AND "));
 }
 
 std::string DomainQuery::ColumnOf(const plan::Argument& argument) const {
@@ -99,7 +148,7 @@ std::string DomainQuery::Rows(const std::vector<std::string>& columns, const Rel
   }
   if (!guard.empty()) terms.push_back(fmt::format("({})", guard));
   std::string sql = fmt::format("SELECT {}", fmt::join(columns, ", "));
-  if (!relations.empty()) sql += fmt::format(" FROM {}", FromList(relations));
+  if (!relations.empty()) sql += fmt::format(" FROM {}", FromDecided(relations));
   if (!terms.empty()) sql += fmt::format(" WHERE {}", fmt::join(terms, " AND "));
   return sql;
 }
@@ -109,7 +158,7 @@ std::string DomainQuery::DeleteUnmatched(RelationId relation, RelationId other) 
   std::sort(both.begin(), both.end());
   const plan::Relation& kept = plan_.relations[relation.value()];
   return fmt::format("DELETE FROM {} WHERE quail_row NOT IN (SELECT {}.quail_row FROM {} WHERE {})",
-                     Quoted(kept.table), Quoted(kept.alias), FromList(both),
+                     Quoted(kept.table), Quoted(kept.alias), FromDecided(both),
                      fmt::join(Terms(both), " AND "));
 }
 

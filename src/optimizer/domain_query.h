@@ -26,6 +26,10 @@ class DomainQuery {
   /// Deletes the rows of a relation that have no partner in the decided conditions of the pair.
   std::string DeleteUnmatched(plan::RelationId relation, plan::RelationId other) const;
 
+  /// Fills the pair table of a conjunct, whose verdicts are decided; to be run before conditions
+  /// test it. REQUIRES: it has one.
+  std::string KeepPairs(std::size_t conjunct) const;
+
   /// `"alias"."id_column"` of the arguments of a call.
   std::string ColumnOf(const plan::Argument& argument) const;
 
@@ -33,6 +37,9 @@ class DomainQuery {
   std::vector<std::string> Terms(const std::vector<plan::RelationId>& relations) const;
   std::vector<plan::RelationId> LinkedOthers(const std::vector<plan::RelationId>& relations) const;
   std::string FromList(const std::vector<plan::RelationId>& relations) const;
+  /// FromList and the tables of the decided pairs between them.
+  std::string FromDecided(const std::vector<plan::RelationId>& relations) const;
+  std::string DistinctSide(plan::RelationId relation, const plan::Call& call) const;
 
   const plan::LogicalPlan& plan_;
   std::set<std::size_t> decided_;

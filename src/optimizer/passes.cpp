@@ -253,8 +253,13 @@ void PlaceJoins(PlanDraft& draft) {
       std::sort(both.begin(), both.end());
       step.pairs_sql = draft.query.Rows(PairColumns(draft, join), both, "");
     }
+    for (const std::size_t conjunct : join.conjuncts) {
+      if (draft.logical.ai_conjuncts[conjunct].pairs) {
+        step.keep_sql.push_back(draft.query.KeepPairs(conjunct));
+      }
+      draft.query.Decide(conjunct);
+    }
     AddStep(draft, std::move(step), EstimateJoin(draft, join));
-    for (const std::size_t conjunct : join.conjuncts) draft.query.Decide(conjunct);
     for (const auto& [side, other] :
          {std::pair(join.anchor, join.partner), std::pair(join.partner, join.anchor)}) {
       if (ReadLater(draft, i, side)) PlaceBarrier(draft, side, other);

@@ -58,4 +58,17 @@ void BindState::AddNotice(const std::string& notice) {
 
 std::string BindState::NewTable() { return fmt::format("{}m{}", prefix, tables++); }
 
+PairTable BindState::NewPairTable(std::size_t width) {
+  const std::uint32_t number = pair_tables++;
+  PairTable table{fmt::format("{}p{}", prefix, number), {}};
+  std::string columns;
+  for (std::size_t i = 0; i < width; ++i) {
+    table.columns.push_back(fmt::format("quail_p{}_{}", number, i));
+    columns += fmt::format("{}{} INTEGER", i == 0 ? "" : ", ", table.columns.back());
+  }
+  plan.pair_tables_sql.push_back(fmt::format("CREATE TEMP TABLE {} ({})", table.name, columns));
+  plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table.name));
+  return table;
+}
+
 }  // namespace quail::plan

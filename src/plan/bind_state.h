@@ -31,6 +31,8 @@ struct BindState {
   CallId AddCall(Call call);
   void AddNotice(const std::string& notice);
   std::string NewTable();
+  /// A pair table of `width` columns, which the plan makes and drops.
+  PairTable NewPairTable(std::size_t width);
   std::string NewIdColumn() { return "quail_t" + std::to_string(id_columns++); }
 
   Catalog& catalog;
@@ -40,6 +42,7 @@ struct BindState {
   LogicalPlan plan;
   std::uint32_t tables = 0;
   std::uint32_t id_columns = 0;
+  std::uint32_t pair_tables = 0;
   std::map<std::string, CallId> calls_by_key;
 };
 

@@ -53,8 +53,8 @@ void BlockBinder::Bind() {
   PushLocalTerms();
   BindAllCalls();
   ReplaceItems();
-  HideColumns(select_);
   PlanCoreTerms();
+  HideColumns(select_);
   PlanJoinTerms();
   PlanComputed();
   CreateRelations();
@@ -63,6 +63,7 @@ void BlockBinder::Bind() {
   if (limits_rows_) select_["modifiers"] = LimitModifiers();
   for (const FromJoin& join : from_.joins) DropTruths(*join.node, "condition");
   DropTruths(select_, "where_clause");
+  ReadPairTables();
 }
 
 // --- names and shape ---

@@ -55,6 +55,14 @@ class BlockBinder {
     std::vector<IdColumn> id_columns;
   };
 
+  /// A term that a pair table stands for: its relations' rows, joined with the table, where
+  /// `condition` holds.
+  struct PairTerm {
+    ItemSet items = 0;
+    PairTable table;
+    sql::Json condition;
+  };
+
   /// An argument of a call with what it reads.
   struct BoundArgument {
     sql::Json* expression = nullptr;
@@ -106,6 +114,11 @@ class BlockBinder {
   void PlanCoreTerms();
   void NoteCase(const GuardedCall& guarded);
   void PlanJoinTerms();
+  bool FitsPairTable(const AiConjunct& conjunct) const;
+  PairTable MovePairs(Term& term, const Call& call);
+  /// FROM over `items` with their pair tables; their conditions are added to `terms`.
+  sql::Json WithPairTables(sql::Json from, ItemSet items, std::vector<sql::Json>& terms) const;
+  void ReadPairTables();
   sql::Json FromWithoutCoreTerms() const;
   sql::Json WithoutOnDemand(sql::Json from) const;
   void PlanComputed();
@@ -143,6 +156,7 @@ class BlockBinder {
   NameScope scope_;
   std::vector<Term> terms_;
   std::vector<Item> items_;
+  std::vector<PairTerm> pair_terms_;
   std::size_t first_relation_ = 0;
   std::size_t first_conjunct_ = 0;
   std::size_t first_relational_ = 0;

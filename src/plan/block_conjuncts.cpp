@@ -43,8 +43,59 @@ void BlockBinder::PlanCoreTerms() {
       conjunct.is_call = call.kind == CallKind::kFilter && !call.options.return_error_details;
     }
     conjunct.negated = conjunct.negated && conjunct.is_call;
+    if (FitsPairTable(conjunct)) {
+      conjunct.pairs = MovePairs(term, state_.plan.calls[conjunct.calls[0].call.value()]);
+    }
     state_.plan.ai_conjuncts.push_back(std::move(conjunct));
   }
+}
+
+// --- pair tables ---
+
+bool BlockBinder::FitsPairTable(const AiConjunct& conjunct) const {
+  // SAMPLE draws from the rows of FROM, which a pair table would thin out before.
+  if (!conjunct.is_call || conjunct.relations.size() != 2 || !select_["sample"].is_null()) {
+    return false;
+  }
+  const auto& arguments = state_.plan.calls[conjunct.calls[0].call.value()].arguments;
+  return std::none_of(arguments.begin(), arguments.end(),
+                      [](const Argument& argument) { return argument.id_column.empty(); });
+}
+
+/// The term becomes a truth where it stands, and a join with the pairs that it lets survive.
+PairTable BlockBinder::MovePairs(Term& term, const Call& call) {
+  PairTerm pairs{term.reads.items, state_.NewPairTable(call.arguments.size()), nullptr};
+  std::vector<Json> equalities;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    const Argument& argument = call.arguments[i];
+    const std::size_t item = argument.relation.value() - first_relation_;
+    equalities.push_back(writer_.ParseExpression(
+        fmt::format("{} = {}", ColumnSql(pairs.table.name, pairs.table.columns[i]),
+                    ColumnSql(from_.items[item].alias, argument.id_column))));
+  }
+  pairs.condition = writer_.MakeAnd(std::move(equalities));
+  *term.node = writer_.truth();
+  term.pushed = true;
+  pair_terms_.push_back(pairs);
+  return pairs.table;
+}
+
+Json BlockBinder::WithPairTables(Json from, ItemSet items, std::vector<Json>& terms) const {
+  for (const PairTerm& pairs : pair_terms_) {
+    if ((pairs.items & ~items) != 0) continue;
+    from = writer_.CrossJoin(std::move(from), pairs.table.name);
+    terms.push_back(pairs.condition);
+  }
+  return from;
+}
+
+/// The block's own FROM and WHERE. The last change of the tree: items and joins point into it.
+void BlockBinder::ReadPairTables() {
+  if (pair_terms_.empty()) return;
+  std::vector<Json> terms;
+  if (select_["where_clause"].is_object()) terms.push_back(std::move(select_["where_clause"]));
+  select_["from_table"] = WithPairTables(std::move(select_["from_table"]), ~ItemSet{0}, terms);
+  select_["where_clause"] = writer_.MakeAnd(std::move(terms));
 }
 
 void BlockBinder::NoteCase(const GuardedCall& guarded) {
@@ -78,7 +129,9 @@ void BlockBinder::PlanJoinTerms() {
     pairs["join_type"] = "INNER";
     pairs["condition"] = nullptr;
     pairs["ref_type"] = "CROSS";
-    AddComputed(calls, {WithoutOnDemand(std::move(pairs)), {}});
+    std::vector<Json> terms;
+    Json from = WithPairTables(WithoutOnDemand(std::move(pairs)), join.left | join.right, terms);
+    AddComputed(calls, {std::move(from), std::move(terms)});
   }
 }
 
@@ -111,7 +164,7 @@ void BlockBinder::PlanComputed() {
       available.push_back(*term.node);
     }
   }
-  const Json from = WithoutOnDemand(FromWithoutCoreTerms());
+  const Json from = WithPairTables(WithoutOnDemand(FromWithoutCoreTerms()), ~ItemSet{0}, available);
   for (const Term* term : open) {
     AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), {from, available});
     const bool known = !term->reads.outside && !term->reads.is_volatile && !term->deep;

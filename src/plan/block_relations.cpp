@@ -68,6 +68,10 @@ void BlockBinder::HideColumns(Json& node) {
       any = true;
     }
     if (any) excluded.push_back("quail_row");
+    if (!alias.empty()) return;
+    for (const PairTerm& pairs : pair_terms_) {
+      for (const std::string& column : pairs.table.columns) excluded.push_back(column);
+    }
     return;
   }
   sql::ForEachChild(node, [this](Json& child) {

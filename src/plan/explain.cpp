@@ -210,6 +210,7 @@ nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index) {
     json["anchor"] = AliasOf(plan, join->anchor);
     json["partner"] = AliasOf(plan, join->partner);
     json["pairs_sql"] = join->pairs_sql;
+    json["keep_sql"] = join->keep_sql;
     for (const Predicate& p : join->stages) add(p.call, p.negated);
   } else if (const auto* column = std::get_if<AskColumnStep>(&step)) {
     json["kind"] = "column";

@@ -17,6 +17,13 @@ struct GuardedCall {
   bool in_case = false;  ///< WHEN of a CASE that has an ELSE: a NULL goes there
 };
 
+/// The pairs that a join predicate lets survive, as a temp table without repeats: the engine joins
+/// by hash with it, where a lookup would be tried on every pair.
+struct PairTable {
+  std::string name;
+  std::vector<std::string> columns;  ///< INTEGER text ids, one an argument of the call
+};
+
 /// An AND term, necessary for a row of a block's result, that contains AI calls: planned.
 struct AiConjunct {
   std::string sql;                    ///< with lookups for the calls
@@ -24,6 +31,8 @@ struct AiConjunct {
   std::vector<RelationId> relations;  ///< that the term reads, sorted
   bool is_call = false;               ///< just a call, or NOT of one: can be planned as a Predicate
   bool negated = false;
+  std::optional<PairTable> pairs =
+      std::nullopt;  ///< which the block's tree reads in place of the term
 };
 
 /// An AND term without AI calls, necessary for a row of a block's result, between two or more
@@ -45,8 +54,9 @@ struct ComputedCall {
 struct LogicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
-  std::vector<Call> calls;         ///< index = CallId
-  std::vector<CallId> case_calls;  ///< without a verdict of theirs a row falls into ELSE
+  std::vector<std::string> pair_tables_sql;  ///< makes the pair tables, empty
+  std::vector<Call> calls;                   ///< index = CallId
+  std::vector<CallId> case_calls;            ///< without a verdict of theirs a row falls into ELSE
   std::vector<AiConjunct> ai_conjuncts;
   std::vector<RelationalConjunct> relational_conjuncts;
   std::vector<ComputedCall> computed;

@@ -100,6 +100,9 @@ struct AskJoinStep {
   /// the distinct ones): first the anchor's id columns, then the partner's, each once, by first use
   /// in the stages' arguments. It may use quail_verdict() of earlier steps.
   std::string pairs_sql;
+  /// To run once all verdicts are decided: fills the tables of surviving pairs that later SQL
+  /// reads.
+  std::vector<std::string> keep_sql = {};
 };
 
 /// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that

@@ -30,6 +30,15 @@ Json SqlWriter::ParseTable(std::string_view table, std::string_view alias) const
   return std::move(sql::QueryNode(tree)["from_table"]);
 }
 
+Json SqlWriter::CrossJoin(Json left, std::string_view table) const {
+  const std::string name = sql::QuoteIdentifier(table);
+  Json tree = sql::ReadTree(
+      catalog_.Parse(fmt::format("SELECT 1 FROM {0} AS {0} CROSS JOIN {0} AS {0}", name)));
+  Json join = std::move(sql::QueryNode(tree)["from_table"]);
+  join["left"] = std::move(left);
+  return join;
+}
+
 Json SqlWriter::ParseOrders(std::string_view orders) const {
   Json tree = sql::ReadTree(catalog_.Parse(fmt::format("SELECT 1 ORDER BY {}", orders)));
   return std::move(sql::QueryNode(tree)["modifiers"][0]);

@@ -19,6 +19,9 @@ class SqlWriter {
   /// The tree of `FROM table AS alias`.
   sql::Json ParseTable(std::string_view table, std::string_view alias) const;
 
+  /// The tree of `left CROSS JOIN table AS table`.
+  sql::Json CrossJoin(sql::Json left, std::string_view table) const;
+
   /// The ORDER_MODIFIER of `ORDER BY orders`.
   sql::Json ParseOrders(std::string_view orders) const;
 

@@ -163,6 +163,7 @@ void AiStatement::MakeRelations() {
     Drain(*state_.connection, relation.create_sql);
   }
   for (const std::string& sql : logical_.reduction_sql) Drain(*state_.connection, sql);
+  for (const std::string& sql : logical_.pair_tables_sql) Drain(*state_.connection, sql);
 }
 
 void AiStatement::MeasureArguments() {

@@ -72,20 +72,41 @@ TEST_F(BinderTest, JoinsRestrictTheirRelationsFirst) {
   ASSERT_EQ(plan.relational_conjuncts.size(), 1U);
   EXPECT_EQ(plan.relational_conjuncts[0].relations.size(), 2U);
   EXPECT_EQ(plan.reduction_sql.size(), 2U);
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
-  for (const std::string& sql : plan.reduction_sql) Run(sql);
+  Make(plan);
   EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[0].table), "2\n") << "a.k = 'q' is gone";
   EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[1].table), "1\n");
   EXPECT_EQ(Rows(plan.final_sql), "1|10\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
+}
+
+TEST_F(BinderTest, AJoinPredicateIsATableOfPairs) {
+  verdicts_["x,u"] = true;
+  verdicts_["x,v"] = false;
+  const std::string call = "AI_FILTER(PROMPT('{0} {1}', a.x, b.y))";
+  const LogicalPlan plan = Bind("SELECT * FROM a JOIN b ON " + call + " ORDER BY a.id");
+  ASSERT_EQ(plan.ai_conjuncts.size(), 1U);
+  ASSERT_TRUE(plan.ai_conjuncts[0].pairs);
+  EXPECT_EQ(plan.ai_conjuncts[0].pairs->columns.size(), 2U);
+  EXPECT_EQ(plan.final_sql.find("quail_verdict"), std::string::npos) << plan.final_sql;
+  EXPECT_EQ(RowsOf(plan), "1|x|p|10|u|p\n3|x|q|10|u|p\n");
+  // What is more than a call, or of one side, stays a lookup.
+  for (const std::string& term :
+       {"(" + call + " OR a.id = 2)", std::string("AI_FILTER(PROMPT('{0} {0}', a.x))")}) {
+    const LogicalPlan other = Bind("SELECT * FROM a CROSS JOIN b WHERE " + term);
+    ASSERT_EQ(other.ai_conjuncts.size(), 1U);
+    EXPECT_FALSE(other.ai_conjuncts[0].pairs) << term;
+  }
+  EXPECT_FALSE(Bind("SELECT * FROM a CROSS JOIN b WHERE " + call + " USING SAMPLE 100%")
+                   .ai_conjuncts[0]
+                   .pairs)
+      << "a sample is drawn from the rows of FROM";
 }
 
 TEST_F(BinderTest, NothingIsAskedBesideAnEmptyTable) {
   const LogicalPlan plan = Bind("SELECT 1 FROM t, empty WHERE AI_FILTER(t.body)");
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
-  for (const std::string& sql : plan.reduction_sql) Run(sql);
+  Make(plan);
   EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[0].table), "0\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
 }
 
 TEST_F(BinderTest, PromptsHaveOneCanonicalForm) {
@@ -190,12 +211,12 @@ TEST_F(BinderTest, OrdinaryTermsGuardTheCalls) {
   EXPECT_NE(calls[0].guard.find("price > 6"), std::string::npos);
   EXPECT_EQ(calls[0].guard.find("quail_verdict"), std::string::npos);
   EXPECT_NE(calls[1].guard.find("quail_verdict(0"), std::string::npos);
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  Make(plan);
   EXPECT_EQ(
       Rows("SELECT count(*) FROM " + plan.relations[0].table + " AS t WHERE " + calls[0].guard),
       "2\n");
   EXPECT_EQ(Rows(plan.final_sql), "1\n2\n4\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
 }
 
 TEST_F(BinderTest, CaseAsksWhereItsBranchIsReached) {
@@ -203,10 +224,10 @@ TEST_F(BinderTest, CaseAsksWhereItsBranchIsReached) {
       "SELECT id, CASE WHEN price > 5 THEN 'dear' WHEN AI_FILTER(body) THEN 'P' ELSE 'N' END s "
       "FROM t");
   ASSERT_EQ(plan.computed.size(), 1U);
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  Make(plan);
   EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
   EXPECT_EQ(Rows(plan.final_sql), "1|P\n2|dear\n3|N\n4|dear\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
 }
 
 TEST_F(BinderTest, OuterJoinsKeepTheirRows) {
@@ -215,10 +236,10 @@ TEST_F(BinderTest, OuterJoinsKeepTheirRows) {
       "ORDER BY a.id");
   EXPECT_TRUE(plan.ai_conjuncts.empty());
   ASSERT_EQ(plan.computed.size(), 1U);
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  Make(plan);
   EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
   EXPECT_EQ(Rows(plan.final_sql), "1|10\n2|-\n3|-\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
 }
 
 TEST_F(BinderTest, SqlAroundTheCallsIsTheEngines) {
@@ -368,9 +389,9 @@ TEST_F(BinderTest, TheSelectListUnderLimitIsAskedAboutTheRowsThatAreLeft) {
       Bind("SELECT id, AI_FILTER(body) AS v FROM t ORDER BY id DESC LIMIT 2 OFFSET 1");
   ASSERT_EQ(plan.computed.size(), 1U);
   EXPECT_TRUE(plan.computed[0].after_limit);
-  for (const Relation& relation : plan.relations) Run(relation.create_sql);
+  Make(plan);
   EXPECT_EQ(Rows("SELECT count(*) FROM (" + plan.computed[0].domain_sql + ")"), "2\n");
-  for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  Drop(plan);
   EXPECT_FALSE(
       Bind("SELECT AI_FILTER(body) AS v FROM t ORDER BY v LIMIT 2").computed[0].after_limit);
 }

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "plan/sql_writer.h"
+
 namespace quail::plan {
 
 namespace {
@@ -24,6 +26,21 @@ std::optional<bool> EngineTest::Verdict(std::span<const ScalarColumn> arguments,
   }
   const auto found = verdicts_.find(key);
   return found == verdicts_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string EngineTest::FillSql(const LogicalPlan& plan, const AiConjunct& conjunct) {
+  std::string columns;
+  for (const Argument& argument : plan.calls[conjunct.calls[0].call.value()].arguments) {
+    columns += (columns.empty() ? "" : ", ") +
+               ColumnSql(plan.relations[argument.relation.value()].alias, argument.id_column);
+  }
+  std::string from;
+  for (const RelationId id : conjunct.relations) {
+    const Relation& relation = plan.relations[id.value()];
+    from += (from.empty() ? "" : ", ") + relation.table + " AS " + relation.alias;
+  }
+  return "INSERT INTO " + conjunct.pairs->name + " SELECT DISTINCT " + columns + " FROM " + from +
+         " WHERE " + conjunct.sql;
 }
 
 void EngineTest::RegisterLookups() {

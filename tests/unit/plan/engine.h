@@ -98,12 +98,23 @@ class EngineTest : public testing::Test {
     return {ErrorCode::kUsage, ""};
   }
 
-  /// Makes relations and reductions, then the result; cleans up.
-  std::string RowsOf(const LogicalPlan& plan) {
+  /// Makes relations, reductions and the pair tables, those from the verdicts of all pairs of rows.
+  void Make(const LogicalPlan& plan) {
     for (const Relation& relation : plan.relations) Run(relation.create_sql);
     for (const std::string& sql : plan.reduction_sql) Run(sql);
-    const std::string rows = Rows(plan.final_sql);
+    for (const std::string& sql : plan.pair_tables_sql) Run(sql);
+    for (const AiConjunct& conjunct : plan.ai_conjuncts) {
+      if (conjunct.pairs) Run(FillSql(plan, conjunct));
+    }
+  }
+  void Drop(const LogicalPlan& plan) {
     for (const std::string& sql : plan.cleanup_sql) Run(sql);
+  }
+  /// Makes all that the result reads, then the result; cleans up.
+  std::string RowsOf(const LogicalPlan& plan) {
+    Make(plan);
+    const std::string rows = Rows(plan.final_sql);
+    Drop(plan);
     return rows;
   }
 
@@ -112,6 +123,7 @@ class EngineTest : public testing::Test {
   std::unordered_map<std::string, bool> verdicts_;
 
  private:
+  static std::string FillSql(const LogicalPlan& plan, const AiConjunct& conjunct);
   void RegisterLookups();
   std::optional<bool> Verdict(std::span<const relational::ScalarColumn> arguments, std::size_t row);
 
