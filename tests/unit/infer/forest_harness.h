@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "infer/baseline/request_queue.h"
 #include "infer/counting/counting_backend.h"
 #include "infer/prompt_forest.h"
 
@@ -63,6 +64,7 @@ struct HarnessOptions {
   RadixMode radix = RadixMode::kWherePays;
   std::int32_t kv_alignment = 1;
   bool validate = true;
+  bool request_queue = false;  ///< the control in place of the forest
 };
 
 /// Distinct tokens among `paths`, each with all its prefixes, by sorting: independent of the
@@ -97,7 +99,8 @@ class Harness {
     config.radix = options.radix;
     config.true_rows = 1;
     config.answer_rows = 2;
-    forest = PromptForest::Create(model, backend, config);
+    forest = options.request_queue ? CreateRequestQueue(model, backend, config)
+                                   : PromptForest::Create(model, backend, config);
     paths_[0] = {};
   }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include "file_size_limit.h"
 #include "quail/session.h"
 #include "quailb/catalogue.h"
 #include "test_paths.h"
@@ -195,6 +196,22 @@ TEST(GenerateSuite, RemovesWhatAFailureLeaves) {
   EXPECT_THROW(GenerateSuite(options), Error);
   EXPECT_FALSE(fs::exists(folder / "data"));
   EXPECT_FALSE(fs::exists(folder / "data.partial"));
+}
+
+TEST(GenerateSuite, SaysThatTheDiskIsFull) {
+  const Folder folder("quailb_full");
+  // Small enough for the first table, for a later one, and for the manifest.
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{4096}, rlim_t{50'000}}) {
+    const FileSizeLimit limit(bytes);
+    try {
+      GenerateSuite(SmallSuite(folder / "data"));
+      ADD_FAILURE() << "no error with " << bytes << " bytes";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kIo) << error.what();
+    }
+    EXPECT_FALSE(fs::exists(folder / "data"));
+    EXPECT_FALSE(fs::exists(folder / "data.partial"));
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "file_size_limit.h"
 #include "quail/error.h"
 #include "quailb/generate.h"
 #include "quailb/published_count.h"
@@ -197,6 +198,14 @@ TEST_F(SuiteRunTest, SaysWhatIsWrong) {
   fs::remove_all(folder_ / "out");
   options.only = {"IMDB-1"};
   ExpectError(options, ErrorCode::kUsage, "at least 65536");
+}
+
+TEST_F(SuiteRunTest, SaysThatTheDiskIsFull) {
+  SuiteRunOptions options = Options();
+  options.only = {"FEV-1"};
+  fs::remove_all(folder_ / "out");
+  const FileSizeLimit limit(16);
+  ExpectError(options, ErrorCode::kIo, "cannot write");
 }
 
 TEST_F(SuiteRunTest, TakesOnlyDataThatIsWhole) {
