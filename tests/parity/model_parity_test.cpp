@@ -29,9 +29,10 @@ struct Setting {
   spec::ModelFamily family = spec::ModelFamily::kLlama;
   ElementType type = ElementType::kF32;
   std::optional<infer::cpu::Isa> isa;
+  std::optional<infer::cpu::Bf16Unit> unit = std::nullopt;
 };
 
-/// Every family in f32; the first also in bf16 and with each instruction set.
+/// Every family in f32, the first with each instruction set, the last on each bf16 unit.
 std::vector<Setting> Settings() {
   std::vector<Setting> settings = {{spec::ModelFamily::kLlama, ElementType::kF32, {}},
                                    {spec::ModelFamily::kQwen2, ElementType::kF32, {}},
@@ -39,8 +40,8 @@ std::vector<Setting> Settings() {
   for (const infer::cpu::Isa isa : infer::cpu::SupportedIsas()) {
     settings.push_back({spec::ModelFamily::kLlama, ElementType::kF32, isa});
   }
-  if (__builtin_cpu_supports("avx512bf16")) {
-    settings.push_back({spec::ModelFamily::kQwen3, ElementType::kBf16, {}});
+  for (const infer::cpu::Bf16Unit unit : infer::cpu::SupportedBf16Units()) {
+    settings.push_back({spec::ModelFamily::kQwen3, ElementType::kBf16, {}, unit});
   }
   return settings;
 }
@@ -54,7 +55,9 @@ class ModelParity : public testing::TestWithParam<Setting> {
         loaded_(spec_, *weights_, Options()) {}
 
   static CpuOptions Options(std::size_t threads = 2) {
-    return {threads, GetParam().type, GetParam().isa};
+    CpuOptions options{threads, GetParam().type, GetParam().isa};
+    if (GetParam().unit) options.bf16 = &infer::cpu::SelectBf16Kernels(GetParam().unit);
+    return options;
   }
   Tolerance tolerance() const { return ToleranceOf(GetParam().type); }
 
@@ -267,6 +270,10 @@ INSTANTIATE_TEST_SUITE_P(Settings, ModelParity, testing::ValuesIn(Settings()),
                            if (parameter.param.isa) {
                              name += "_";
                              name += infer::cpu::SelectKernels(parameter.param.isa).name;
+                           }
+                           if (parameter.param.unit) {
+                             name += "_";
+                             name += infer::cpu::SelectBf16Kernels(parameter.param.unit).name;
                            }
                            return name;
                          });

@@ -106,6 +106,15 @@ class Mutation : public testing::Test {
   double Error(const infer::WeightSource& weights, const CpuKernels& kernels) const {
     infer::cpu::CpuOptions options{2, ElementType::kF32, {}};
     options.kernels = &kernels;
+    return Error(weights, options);
+  }
+  double Bf16Error(const infer::cpu::Bf16Kernels& kernels) const {
+    infer::cpu::CpuOptions options{2, ElementType::kBf16, {}};
+    options.bf16 = &kernels;
+    return Error(*weights_, options);
+  }
+
+  double Error(const infer::WeightSource& weights, const infer::cpu::CpuOptions& options) const {
     LoadedModel loaded(spec_, weights, options);
     double worst = 0;
     for (const std::size_t length : {std::size_t{1}, std::size_t{30}, std::size_t{150}}) {
@@ -148,6 +157,44 @@ TEST_F(Mutation, SwappedTensorsAreOutsideTheTolerance) {
   for (const auto& [a, b] : {std::pair("k_proj", "v_proj"), std::pair("q_norm", "k_norm"),
                              std::pair("gate_proj", "up_proj")}) {
     EXPECT_FALSE(Error(SwappedWeights(weights_, a, b), Right()) <= 10 * allowed) << a;
+  }
+}
+
+void ZeroedHalves(std::int32_t m, std::int32_t, const std::uint16_t*, std::int64_t,
+                  const std::uint16_t*, std::int64_t, float* c, std::int64_t ldc, bool) {
+  for (std::int32_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, infer::cpu::kKeyBlock, 0.0F);
+}
+
+/// The two halves of every pair swapped.
+template <void (*infer::cpu::Bf16Kernels::*Pack)(const std::uint16_t*, std::int32_t,
+                                                 std::uint16_t*)>
+void SwappedPairs(const std::uint16_t* rows, std::int32_t width, std::uint16_t* out) {
+  (infer::cpu::SelectBf16Kernels().*Pack)(rows, width, out);
+  for (std::int32_t i = 0; i < infer::cpu::kKeyBlock * width; i += 2) std::swap(out[i], out[i + 1]);
+}
+
+void FirstKeyOnly(const float* scores, std::int32_t, infer::cpu::SoftmaxState* state, float* output,
+                  std::int32_t width, std::uint16_t* weights) {
+  infer::cpu::SelectBf16Kernels().softmax_block(scores, 1, state, output, width, weights);
+}
+
+// Of the bf16 path what rounding cannot hide.
+TEST_F(Mutation, EveryPlantedFaultOfBf16ProductsIsOutsideTheTolerance) {
+  using infer::cpu::Bf16Kernels;
+  if (infer::cpu::SupportedBf16Units().empty()) GTEST_SKIP() << "skipped: no bf16 products here";
+  const double allowed = ToleranceOf(ElementType::kBf16).rms;
+  std::map<std::string, Bf16Kernels> faults;
+  const auto plant = [&](const char* name) -> Bf16Kernels& {
+    return faults.emplace(name, infer::cpu::SelectBf16Kernels()).first->second;
+  };
+  plant("zeroed output").product64 = ZeroedHalves;
+  plant("swapped keys").pack_keys = SwappedPairs<&Bf16Kernels::pack_keys>;
+  plant("swapped values").pack_values = SwappedPairs<&Bf16Kernels::pack_values>;
+  plant("one key").softmax_block = FirstKeyOnly;
+  EXPECT_LE(Bf16Error(infer::cpu::SelectBf16Kernels()), allowed);
+  for (const auto& [name, kernels] : faults) {
+    const double error = Bf16Error(kernels);
+    EXPECT_FALSE(error <= 2 * allowed) << name << ": " << error;
   }
 }
 

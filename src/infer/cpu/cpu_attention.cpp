@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "infer/cpu/attention_math.h"
 
 namespace quail::infer::cpu {
 namespace {
@@ -82,31 +83,29 @@ class Planner {
   AttentionPlan plan_;
 };
 
-/// The work on one tile and kv head. M query vectors: query q, head g of the group is vector q * G
-/// + g.
+/// The work on one tile and kv head. Query q, head g of the group is vector q * G + g.
+template <typename Math>
 class TileWork {
  public:
-  TileWork(const CpuKernels& kernels, const AttentionInputs& inputs, const AttentionPlan& plan,
-           std::size_t tile, WorkerScratch& scratch)
-      : kernels_(kernels),
+  TileWork(Math& math, const AttentionInputs& inputs, const AttentionPlan& plan,
+           const AttentionTask& task)
+      : math_(math),
         in_(inputs),
-        tile_(plan.tiles[tile]),
+        tile_(plan.tiles[task.tile]),
         parts_(std::span(plan.parts)
                    .subspan(static_cast<std::size_t>(tile_.first_part),
                             static_cast<std::size_t>(tile_.parts))),
         group_(inputs.heads / inputs.kv_heads),
-        width_((inputs.head_dim + kKeyBlock - 1) / kKeyBlock * kKeyBlock),
-        scratch_(scratch) {}
+        kv_head_(task.kv_head) {}
 
-  void Run(std::int32_t kv_head) {
-    kv_head_ = kv_head;
-    Prepare();
+  void Run(const CpuKernels& kernels) {
+    SetQueries();
     for (std::int32_t block = 0; block < tile_.shared_blocks; ++block) {
       Fetch(parts_.front(), block, kKeyBlock);
-      AttendBlock(0, tile_.queries * group_, kKeyBlock, [](std::int32_t) { return kKeyBlock; });
+      math_.Attend(0, tile_.queries * group_, kKeyBlock, [](std::int32_t) { return kKeyBlock; });
     }
     for (const AttentionPart& part : parts_) AttendOwn(part);
-    Finish();
+    Finish(kernels);
   }
 
  private:
@@ -123,25 +122,12 @@ class TileWork {
   }
   std::int64_t query_width() const { return std::int64_t{in_.heads} * in_.head_dim; }
 
-  void Prepare() {
-    const auto vectors = static_cast<std::size_t>(tile_.queries * group_);
-    const auto dim = static_cast<std::size_t>(in_.head_dim);
-    const auto block = static_cast<std::size_t>(kKeyBlock);
-    const auto width = static_cast<std::size_t>(width_);
-    scratch_.queries.Reserve(vectors * dim * sizeof(float));
-    scratch_.scores.Reserve(vectors * block * sizeof(float));
-    scratch_.output.Reserve(vectors * width * sizeof(float));
-    scratch_.keys.Reserve(dim * block * sizeof(float));
-    scratch_.values.Reserve(block * width * sizeof(float));
-    scratch_.plain.Reserve(block * dim * sizeof(float));
-    std::memset(scratch_.output.data(), 0, vectors * width * sizeof(float));
-    states_.assign(vectors, {});
+  void SetQueries() {
     const float scale = 1.0F / std::sqrt(static_cast<float>(in_.head_dim));
-    float* out = scratch_.queries.floats();
-    for (std::int32_t query = 0; query < tile_.queries; ++query) {
-      const float* source = in_.queries + (tile_.first_query + query) * query_width() +
-                            std::int64_t{kv_head_} * group_ * in_.head_dim;
-      for (std::int32_t i = 0; i < group_ * in_.head_dim; ++i) *out++ = source[i] * scale;
+    for (std::int32_t vector = 0; vector < tile_.queries * group_; ++vector) {
+      const std::int64_t head = std::int64_t{kv_head_} * group_ + vector % group_;
+      const float* query = in_.queries + (tile_.first_query + vector / group_) * query_width();
+      math_.SetQuery(vector, query + head * in_.head_dim, scale);
     }
   }
 
@@ -161,12 +147,7 @@ class TileWork {
   /// Brings `count` keys from key 64 * block of the part's path on, wherever they lie.
   void Fetch(const AttentionPart& part, std::int32_t block, std::int32_t count) {
     const std::int64_t begin = std::int64_t{block} * kKeyBlock;
-    if (count < kKeyBlock) {
-      // Scores of the columns past the last key are computed and thrown away; old bits there may be
-      // slow or NaN.
-      std::memset(scratch_.keys.data(), 0,
-                  static_cast<std::size_t>(in_.head_dim * kKeyBlock) * sizeof(float));
-    }
+    math_.Open(count);
     std::int64_t base = 0;
     for (const KeySpan& span : SpansOf(part)) {
       FetchFrom(span, begin - base, begin - base + count, base - begin);
@@ -175,6 +156,7 @@ class TileWork {
     const infer::Run& run = RunOf(part);
     FetchFrom({run.first_row, run.rows, KeySpan::Place::kChunk}, begin - base, begin - base + count,
               base - begin);
+    math_.Close();
   }
 
   /// Keys [begin, end) of the span, as far as it has them; key i goes to column i + shift.
@@ -182,43 +164,8 @@ class TileWork {
     begin = std::max<std::int64_t>(begin, 0);
     end = std::min<std::int64_t>(end, span.length);
     if (begin >= end) return;
-    const auto count = static_cast<std::int32_t>(end - begin);
-    const std::int64_t column = begin + shift;
-    const float* keys = Plain(KeysAt(span.place, span.first + begin), count);
-    kernels_.transpose_keys(keys, count, in_.head_dim, scratch_.keys.floats() + column);
-    const float* values = Plain(ValuesAt(span.place, span.first + begin), count);
-    float* out = scratch_.values.floats() + column * width_;
-    for (std::int32_t i = 0; i < count; ++i) {
-      std::memcpy(out + std::int64_t{i} * width_, values + std::int64_t{i} * in_.head_dim,
-                  static_cast<std::size_t>(in_.head_dim) * sizeof(float));
-    }
-  }
-
-  const float* Plain(const std::byte* vectors, std::int32_t count) {
-    if (in_.type == ElementType::kF32) return reinterpret_cast<const float*>(vectors);
-    kernels_.from_bf16(reinterpret_cast<const std::uint16_t*>(vectors), count * in_.head_dim,
-                       scratch_.plain.floats());
-    return scratch_.plain.floats();
-  }
-
-  /// Vectors [first, first + vectors) against the fetched block; `visible(vector)` of its keys
-  /// count for a vector.
-  template <typename Visible>
-  void AttendBlock(std::int32_t first, std::int32_t vectors, std::int32_t keys, Visible visible) {
-    const std::int32_t dim = in_.head_dim;
-    float* scores = scratch_.scores.floats() + std::int64_t{first} * kKeyBlock;
-    float* output = scratch_.output.floats() + std::int64_t{first} * width_;
-    kernels_.product64(vectors, dim, scratch_.queries.floats() + std::int64_t{first} * dim, dim,
-                       scratch_.keys.floats(), kKeyBlock, scores, kKeyBlock, false);
-    for (std::int32_t i = 0; i < vectors; ++i) {
-      kernels_.softmax_block(scores + std::int64_t{i} * kKeyBlock, visible(first + i),
-                             &states_[static_cast<std::size_t>(first + i)],
-                             output + std::int64_t{i} * width_, width_);
-    }
-    for (std::int32_t column = 0; column < width_; column += kKeyBlock) {
-      kernels_.product64(vectors, keys, scores, kKeyBlock, scratch_.values.floats() + column,
-                         width_, output + column, width_, true);
-    }
+    math_.AddKeys(static_cast<std::int32_t>(begin + shift), KeysAt(span.place, span.first + begin),
+                  ValuesAt(span.place, span.first + begin), static_cast<std::int32_t>(end - begin));
   }
 
   /// The keys after the shared blocks: the rest of the spans, and causally the run itself.
@@ -233,41 +180,38 @@ class TileWork {
       while (limit(query) <= begin) ++query;
       const auto keys = static_cast<std::int32_t>(std::min<std::int64_t>(kKeyBlock, end - begin));
       Fetch(part, block, keys);
-      AttendBlock((query - tile_.first_query) * group_, (end_query - query) * group_, keys,
-                  [&](std::int32_t vector) {
-                    const std::int64_t seen = limit(tile_.first_query + vector / group_) - begin;
-                    return static_cast<std::int32_t>(std::min<std::int64_t>(seen, keys));
-                  });
+      math_.Attend((query - tile_.first_query) * group_, (end_query - query) * group_, keys,
+                   [&](std::int32_t vector) {
+                     const std::int64_t seen = limit(tile_.first_query + vector / group_) - begin;
+                     return static_cast<std::int32_t>(std::min<std::int64_t>(seen, keys));
+                   });
     }
   }
 
-  void Finish() {
+  void Finish(const CpuKernels& kernels) {
     const std::int32_t dim = in_.head_dim;
     for (std::int32_t vector = 0; vector < tile_.queries * group_; ++vector) {
       const std::int32_t query = tile_.first_query + vector / group_;
       const std::int32_t head = kv_head_ * group_ + vector % group_;
-      float* output = scratch_.output.floats() + std::int64_t{vector} * width_;
-      const float scale = 1.0F / states_[static_cast<std::size_t>(vector)].sum;
+      float* output = math_.sums().output(vector);
+      const float scale = 1.0F / math_.sums().state(vector)->sum;
       for (std::int32_t i = 0; i < dim; ++i) output[i] *= scale;
       std::byte* target = in_.output + (query * query_width() + std::int64_t{head} * dim) *
                                            static_cast<std::int64_t>(SizeOf(in_.type));
       if (in_.type == ElementType::kF32) {
         std::memcpy(target, output, static_cast<std::size_t>(dim) * sizeof(float));
       } else {
-        kernels_.to_bf16(output, dim, reinterpret_cast<std::uint16_t*>(target));
+        kernels.to_bf16(output, dim, reinterpret_cast<std::uint16_t*>(target));
       }
     }
   }
 
-  const CpuKernels& kernels_;
+  Math& math_;
   const AttentionInputs& in_;
   const AttentionTile& tile_;
   std::span<const AttentionPart> parts_;
   std::int32_t group_;
-  std::int32_t width_;  ///< D rounded up to the columns of a product
-  WorkerScratch& scratch_;
-  std::int32_t kv_head_ = 0;
-  std::vector<SoftmaxState> states_;
+  std::int32_t kv_head_;
 };
 
 }  // namespace
@@ -289,7 +233,14 @@ AttentionPlan PlanAttention(std::span<const Run> runs, std::span<const KeySpan> 
 
 void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs, const AttentionPlan& plan,
                 const AttentionTask& task, WorkerScratch& scratch) {
-  TileWork(kernels, inputs, plan, task.tile, scratch).Run(task.kv_head);
+  const std::int32_t vectors = plan.tiles[task.tile].queries * (inputs.heads / inputs.kv_heads);
+  if (inputs.type == ElementType::kF32) {
+    F32Math math(kernels, inputs.head_dim, vectors, scratch);
+    TileWork(math, inputs, plan, task).Run(kernels);
+  } else {
+    Bf16Math math(kernels, *inputs.bf16, inputs.head_dim, vectors, scratch);
+    TileWork(math, inputs, plan, task).Run(kernels);
+  }
 }
 
 }  // namespace quail::infer::cpu

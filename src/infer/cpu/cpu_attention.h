@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "infer/cpu/bf16_kernels.h"
 #include "infer/cpu/cpu_kernels.h"
 #include "infer/cpu/cpu_linear.h"
 #include "infer/cpu/cpu_memory.h"
@@ -60,7 +61,8 @@ struct AttentionInputs {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   ElementType type = ElementType::kF32;
-  std::byte* output = nullptr;  ///< E [active rows, H * D]
+  const Bf16Kernels* bf16 = nullptr;  ///< where `type` is kBf16
+  std::byte* output = nullptr;        ///< E [active rows, H * D]
 };
 
 /// softmax(Q K^T / sqrt(D)) V of one task: running softmax over blocks of 64 keys

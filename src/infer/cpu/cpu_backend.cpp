@@ -36,8 +36,11 @@ class CpuBackend final : public Backend {
         pool_(options.threads),
         elements_(kernels_, engine_.type()),
         weights_(engine_, pool_, elements_) {
-    if (engine_.type() == ElementType::kBf16 && !__builtin_cpu_supports("avx512bf16")) {
-      throw Error(ErrorCode::kDevice, "this processor has no bf16 products");
+    if (engine_.type() == ElementType::kBf16) {
+      if (SupportedBf16Units().empty()) {
+        throw Error(ErrorCode::kDevice, "this processor has no bf16 products");
+      }
+      bf16_ = options.bf16 != nullptr ? options.bf16 : &SelectBf16Kernels();
     }
     info_.backend = "cpu";
     info_.device = ProcessorName();
@@ -122,6 +125,7 @@ class CpuBackend final : public Backend {
   void NormedRow(const CpuChunk& chunk, std::int32_t row, float* out) const;
 
   const CpuKernels& kernels_;
+  const Bf16Kernels* bf16_ = nullptr;  ///< where products are bf16
   LinearEngine engine_;
   base::ThreadPool pool_;
   BackendInfo info_;
@@ -338,6 +342,7 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
   inputs.kv_heads = spec_.kv_heads;
   inputs.head_dim = spec_.head_dim;
   inputs.type = engine_.type();
+  inputs.bf16 = bf16_;
   inputs.output = chunk.memory->attention.data();
   const auto kv_heads = static_cast<std::size_t>(spec_.kv_heads);
   pool_.ForEach(chunk.plan.tiles.size() * kv_heads, [&](std::size_t i) {

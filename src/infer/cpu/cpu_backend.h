@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "infer/backend.h"
+#include "infer/cpu/bf16_kernels.h"
 #include "infer/cpu/cpu_kernels.h"
 #include "infer/cpu/cpu_linear.h"
 
@@ -15,6 +16,7 @@ struct CpuOptions {
   std::optional<ElementType> type;  ///< default: bf16 where Bf16IsFast(), else f32
   std::optional<Isa> isa;  ///< of our own loops; default: the best here. oneDNN chooses for itself.
   const CpuKernels* kernels = nullptr;  ///< instead of those of `isa`, for tests that plant faults
+  const Bf16Kernels* bf16 = nullptr;    ///< of attention where `type` is bf16; default: the best
 };
 
 /// The backend for processors: oneDNN products, own loops for the rest. Verbs are done when they

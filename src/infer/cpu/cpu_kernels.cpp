@@ -24,12 +24,6 @@ std::vector<Isa> DetectIsas() {
   return isas;
 }
 
-bool HasAmxBf16() {
-  constexpr unsigned kAmxBf16 = 1U << 22;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kAmxBf16) != 0;
-}
-
 std::string ReadProcessorName() {
   std::array<unsigned, 12> words{};
   for (unsigned i = 0; i < 3; ++i) {
@@ -67,11 +61,6 @@ const CpuKernels& SelectKernels(std::optional<Isa> wanted) {
   }
   throw Error(ErrorCode::kDevice,
               fmt::format("this processor does not run {} code", KernelsOf(*wanted).name));
-}
-
-bool Bf16IsFast() {
-  if (HasAmxBf16()) return true;
-  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd");
 }
 
 std::string_view ProcessorName() {

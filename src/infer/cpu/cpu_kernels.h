@@ -58,9 +58,6 @@ std::span<const Isa> SupportedIsas();
 /// The best supported, or `wanted`. Throws Error{kDevice} when the processor lacks it.
 const CpuKernels& SelectKernels(std::optional<Isa> wanted = std::nullopt);
 
-/// Whether bf16 products are faster than f32 ones here: AMX, or avx512_bf16 on AMD. Intel's
-/// vdpbf16ps without AMX runs at half the rate of f32 FMA.
-bool Bf16IsFast();
 /// Product name as the processor gives it.
 std::string_view ProcessorName();
 

@@ -77,7 +77,9 @@ struct WorkerScratch {
   Buffer scores;
   Buffer keys;
   Buffer values;
-  Buffer plain;
+  Buffer weights;
+  Buffer plain_keys;
+  Buffer plain_values;
   Buffer output;
   std::vector<std::byte> product;
 };
