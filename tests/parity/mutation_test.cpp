@@ -160,9 +160,8 @@ TEST_F(Mutation, SwappedTensorsAreOutsideTheTolerance) {
   }
 }
 
-void ZeroedHalves(std::int32_t m, std::int32_t, const std::uint16_t*, std::int64_t,
-                  const std::uint16_t*, std::int64_t, float* c, std::int64_t ldc, bool) {
-  for (std::int32_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, infer::cpu::kKeyBlock, 0.0F);
+void ZeroedHalves(const infer::cpu::Bf16Product& p) {
+  for (std::int32_t i = 0; i < p.m; ++i) std::fill_n(p.c + i * p.ldc, infer::cpu::kKeyBlock, 0.0F);
 }
 
 /// The two halves of every pair swapped.
@@ -173,9 +172,10 @@ void SwappedPairs(const std::uint16_t* rows, std::int32_t width, std::uint16_t* 
   for (std::int32_t i = 0; i < infer::cpu::kKeyBlock * width; i += 2) std::swap(out[i], out[i + 1]);
 }
 
-void FirstKeyOnly(const float* scores, std::int32_t, infer::cpu::SoftmaxState* state, float* output,
-                  std::int32_t width, std::uint16_t* weights) {
-  infer::cpu::SelectBf16Kernels().softmax_block(scores, 1, state, output, width, weights);
+void FirstKeyOnly(const infer::cpu::Bf16Softmax& softmax) {
+  infer::cpu::Bf16Softmax one = softmax;
+  one.visible = 1;
+  infer::cpu::SelectBf16Kernels().softmax_block(one);
 }
 
 // Of the bf16 path what rounding cannot hide.

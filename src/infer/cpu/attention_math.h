@@ -167,17 +167,17 @@ class Bf16Math {
     float* scores = scratch_.scores.floats() + std::int64_t{first} * kKeyBlock;
     std::uint16_t* weights = Halves(scratch_.weights) + std::int64_t{first} * kKeyBlock;
     const std::int32_t width = sums_.width();
-    products_.product64(vectors, depth_, Halves(scratch_.queries) + std::int64_t{first} * depth_,
-                        depth_, Halves(scratch_.keys), 2 * kKeyBlock, scores, kKeyBlock, false);
+    products_.product64({vectors, depth_, Halves(scratch_.queries) + std::int64_t{first} * depth_,
+                         depth_, Halves(scratch_.keys), 2 * kKeyBlock, scores, kKeyBlock, false});
     for (std::int32_t i = 0; i < vectors; ++i) {
       const std::int64_t row = std::int64_t{i} * kKeyBlock;
-      products_.softmax_block(scores + row, visible(first + i), sums_.state(first + i),
-                              sums_.output(first + i), width, weights + row);
+      products_.softmax_block({scores + row, visible(first + i), sums_.state(first + i),
+                               sums_.output(first + i), width, weights + row});
     }
     for (std::int32_t column = 0; column < width; column += kKeyBlock) {
-      products_.product64(vectors, kKeyBlock, weights, kKeyBlock,
-                          Halves(scratch_.values) + 2 * column, 2 * std::int64_t{width},
-                          sums_.output(first) + column, width, true);
+      products_.product64({vectors, kKeyBlock, weights, kKeyBlock,
+                           Halves(scratch_.values) + 2 * column, 2 * std::int64_t{width},
+                           sums_.output(first) + column, width, true});
     }
   }
 

@@ -19,6 +19,29 @@ inline constexpr std::int32_t kBf16Depth = 32;
 /// Rows behind the last one of A that a product may read (and throw away).
 inline constexpr std::int32_t kBf16SpareRows = 16;
 
+/// f32 C [m, 64] = (accumulate ? C : 0) + A [m, k] B [k, 64]. REQUIRES: k a multiple of kBf16Depth.
+struct Bf16Product {
+  std::int32_t m = 0;
+  std::int32_t k = 0;
+  const std::uint16_t* a = nullptr;  ///< bf16 [m + kBf16SpareRows, k], row stride `lda`
+  std::int64_t lda = 0;
+  const std::uint16_t* b = nullptr;  ///< bf16 pairs [k / 2, 64, 2], `ldb` elements a pair of rows
+  std::int64_t ldb = 0;
+  float* c = nullptr;  ///< row stride `ldc`
+  std::int64_t ldc = 0;
+  bool accumulate = false;
+};
+
+/// One row's next key block. REQUIRES: width a multiple of 16; else as CpuKernels::softmax_block.
+struct Bf16Softmax {
+  const float* scores = nullptr;  ///< [64], in powers of two
+  std::int32_t visible = 0;
+  SoftmaxState* state = nullptr;
+  float* output = nullptr;  ///< [width], unnormalised
+  std::int32_t width = 0;
+  std::uint16_t* weights = nullptr;  ///< bf16 [64], written
+};
+
 /// Results of a row depend on that row alone. Pointers are distinct.
 struct Bf16Kernels {
   Bf16Unit unit;
@@ -26,17 +49,10 @@ struct Bf16Kernels {
   /// Around the products of one thread: the unit's registers are set up, and given back.
   void (*begin)();
   void (*end)();
-  /// f32 C [m, 64] = (accumulate ? C : 0) + A [m, k] B [k, 64]. A: bf16, row stride lda, followed
-  /// by kBf16SpareRows readable rows. B: bf16 pairs [k / 2, 64, 2], stride ldb elements a pair of
-  /// rows. REQUIRES: k a multiple of kBf16Depth.
-  void (*product64)(std::int32_t m, std::int32_t k, const std::uint16_t* a, std::int64_t lda,
-                    const std::uint16_t* b, std::int64_t ldb, float* c, std::int64_t ldc,
-                    bool accumulate);
-  /// As CpuKernels::softmax_block with powers of two: 2^(score - max) rounded to bf16 into weights
-  /// [64], zero from `visible` on; the sum in `state` is of the values before rounding. REQUIRES:
-  /// width a multiple of 16.
-  void (*softmax_block)(const float* scores, std::int32_t visible, SoftmaxState* state,
-                        float* output, std::int32_t width, std::uint16_t* weights);
+  void (*product64)(const Bf16Product& product);
+  /// weights = 2^(score - max) rounded to bf16, zero from `visible` on; brings `state`, whose sum
+  /// is of the values before rounding, and the output to the maximum so far.
+  void (*softmax_block)(const Bf16Softmax& softmax);
   /// keys [64, width] to out [width / 2, 64, 2]. REQUIRES: width a multiple of kBf16Depth.
   void (*pack_keys)(const std::uint16_t* keys, std::int32_t width, std::uint16_t* out);
   /// values [64, width] to out [32, width, 2]. REQUIRES: width a multiple of kBf16Depth.

@@ -29,21 +29,12 @@ void Begin() {
 }
 void End() { _tile_release(); }
 
-struct Operands {
-  const std::uint16_t* a;
-  std::int64_t lda;
-  const std::uint16_t* b;
-  std::int64_t ldb;
-  float* c;
-  std::int64_t ldc;
-};
-
 /// Columns [column, column + 32) of 32 rows.
-void Product32(std::int32_t k, const Operands& p, std::int32_t column, bool accumulate) {
+void Product32(const Bf16Product& p, std::int32_t column) {
   float* upper = p.c + column;
   float* lower = upper + kTile * p.ldc;
   const std::int64_t c_stride = p.ldc * 4;
-  if (accumulate) {
+  if (p.accumulate) {
     _tile_loadd(0, upper, c_stride);
     _tile_loadd(1, upper + kTile, c_stride);
     _tile_loadd(2, lower, c_stride);
@@ -54,7 +45,7 @@ void Product32(std::int32_t k, const Operands& p, std::int32_t column, bool accu
     _tile_zero(2);
     _tile_zero(3);
   }
-  for (std::int32_t l = 0; l < k; l += kBf16Depth) {
+  for (std::int32_t l = 0; l < p.k; l += kBf16Depth) {
     const std::uint16_t* b = p.b + l / 2 * p.ldb + std::int64_t{2} * column;
     _tile_loadd(4, p.a + l, p.lda * 2);
     _tile_loadd(5, p.a + kTile * p.lda + l, p.lda * 2);
@@ -72,17 +63,17 @@ void Product32(std::int32_t k, const Operands& p, std::int32_t column, bool accu
 }
 
 /// Columns [column, column + 32) of 16 rows.
-void Product16(std::int32_t k, const Operands& p, std::int32_t column, bool accumulate) {
+void Product16(const Bf16Product& p, std::int32_t column) {
   float* upper = p.c + column;
   const std::int64_t c_stride = p.ldc * 4;
-  if (accumulate) {
+  if (p.accumulate) {
     _tile_loadd(0, upper, c_stride);
     _tile_loadd(1, upper + kTile, c_stride);
   } else {
     _tile_zero(0);
     _tile_zero(1);
   }
-  for (std::int32_t l = 0; l < k; l += kBf16Depth) {
+  for (std::int32_t l = 0; l < p.k; l += kBf16Depth) {
     const std::uint16_t* b = p.b + l / 2 * p.ldb + std::int64_t{2} * column;
     _tile_loadd(4, p.a + l, p.lda * 2);
     _tile_loadd(6, b, p.ldb * 2);
@@ -95,40 +86,40 @@ void Product16(std::int32_t k, const Operands& p, std::int32_t column, bool accu
 }
 
 /// Fewer than 16 rows: the tile's other rows are computed in a copy and thrown away.
-void ProductTail(std::int32_t rows, std::int32_t k, const Operands& p, bool accumulate) {
+void ProductTail(const Bf16Product& p) {
   alignas(64) float copy[kTile * kKeyBlock] = {};
-  for (std::int32_t i = 0; i < rows && accumulate; ++i) {
+  for (std::int32_t i = 0; i < p.m && p.accumulate; ++i) {
     std::memcpy(copy + i * kKeyBlock, p.c + i * p.ldc, kKeyBlock * sizeof(float));
   }
   MemoryIsWritten();
-  const Operands tail{p.a, p.lda, p.b, p.ldb, copy, kKeyBlock};
-  for (std::int32_t column = 0; column < kKeyBlock; column += 2 * kTile) {
-    Product16(k, tail, column, accumulate);
-  }
+  Bf16Product tail = p;
+  tail.c = copy;
+  tail.ldc = kKeyBlock;
+  for (std::int32_t column = 0; column < kKeyBlock; column += 2 * kTile) Product16(tail, column);
   MemoryIsWritten();
-  for (std::int32_t i = 0; i < rows; ++i) {
+  for (std::int32_t i = 0; i < p.m; ++i) {
     std::memcpy(p.c + i * p.ldc, copy + i * kKeyBlock, kKeyBlock * sizeof(float));
   }
 }
 
-void Product64(std::int32_t m, std::int32_t k, const std::uint16_t* a, std::int64_t lda,
-               const std::uint16_t* b, std::int64_t ldb, float* c, std::int64_t ldc,
-               bool accumulate) {
+void Product64(const Bf16Product& product) {
   MemoryIsWritten();
-  std::int32_t row = 0;
-  const auto at = [&](std::int32_t first) {
-    return Operands{a + first * lda, lda, b, ldb, c + first * ldc, ldc};
+  Bf16Product left = product;
+  const auto advance = [&left](std::int32_t rows) {
+    left.m -= rows;
+    left.a += rows * left.lda;
+    left.c += rows * left.ldc;
   };
-  for (; row + 2 * kTile <= m; row += 2 * kTile) {
-    Product32(k, at(row), 0, accumulate);
-    Product32(k, at(row), 2 * kTile, accumulate);
+  for (; left.m >= 2 * kTile; advance(2 * kTile)) {
+    Product32(left, 0);
+    Product32(left, 2 * kTile);
   }
-  if (row + kTile <= m) {
-    Product16(k, at(row), 0, accumulate);
-    Product16(k, at(row), 2 * kTile, accumulate);
-    row += kTile;
+  if (left.m >= kTile) {
+    Product16(left, 0);
+    Product16(left, 2 * kTile);
+    advance(kTile);
   }
-  if (row < m) ProductTail(m - row, k, at(row), accumulate);
+  if (left.m > 0) ProductTail(left);
   MemoryIsWritten();
 }
 

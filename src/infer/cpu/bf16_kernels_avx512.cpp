@@ -12,35 +12,29 @@ constexpr std::int32_t kLanes = 16;
 constexpr std::int32_t kRows = 6;  // 24 accumulators of 32 registers
 constexpr std::int32_t kVectors = kKeyBlock / kLanes;
 
-struct Operands {
-  const std::uint16_t* a;
-  std::int64_t lda;
-  const std::uint16_t* b;
-  std::int64_t ldb;
-  float* c;
-  std::int64_t ldc;
-};
-
 __m512bh LoadPairs(const std::uint16_t* p) {
   return std::bit_cast<__m512bh>(_mm512_loadu_si512(p));
 }
 
 template <std::int32_t Rows>
-void PairTile(std::int32_t k, const Operands& p, bool accumulate) {
+void PairTile(const Bf16Product& p, std::int32_t row) {
+  const std::uint16_t* rows = p.a + row * p.lda;
+  float* out = p.c + row * p.ldc;
   __m512 sums[Rows][kVectors];
   for (std::int32_t i = 0; i < Rows; ++i) {
     for (std::int32_t j = 0; j < kVectors; ++j) {
-      sums[i][j] = accumulate ? _mm512_loadu_ps(p.c + i * p.ldc + j * kLanes) : _mm512_setzero_ps();
+      sums[i][j] =
+          p.accumulate ? _mm512_loadu_ps(out + i * p.ldc + j * kLanes) : _mm512_setzero_ps();
     }
   }
-  for (std::int32_t l = 0; l < k; l += 2) {
+  for (std::int32_t l = 0; l < p.k; l += 2) {
     __m512bh b[kVectors];
     for (std::int32_t j = 0; j < kVectors; ++j) {
       b[j] = LoadPairs(p.b + l / 2 * p.ldb + std::int64_t{j} * 2 * kLanes);
     }
     for (std::int32_t i = 0; i < Rows; ++i) {
       std::int32_t pair = 0;
-      std::memcpy(&pair, p.a + i * p.lda + l, sizeof(pair));
+      std::memcpy(&pair, rows + i * p.lda + l, sizeof(pair));
       const auto a = std::bit_cast<__m512bh>(_mm512_set1_epi32(pair));
       for (std::int32_t j = 0; j < kVectors; ++j) {
         sums[i][j] = _mm512_dpbf16_ps(sums[i][j], a, b[j]);
@@ -49,31 +43,26 @@ void PairTile(std::int32_t k, const Operands& p, bool accumulate) {
   }
   for (std::int32_t i = 0; i < Rows; ++i) {
     for (std::int32_t j = 0; j < kVectors; ++j) {
-      _mm512_storeu_ps(p.c + i * p.ldc + j * kLanes, sums[i][j]);
+      _mm512_storeu_ps(out + i * p.ldc + j * kLanes, sums[i][j]);
     }
   }
 }
 
 template <std::int32_t Rows>
-void PairRemainder(std::int32_t rows, std::int32_t k, const Operands& p, bool accumulate) {
+void PairRemainder(const Bf16Product& p, std::int32_t row) {
   if constexpr (Rows > 0) {
-    if (rows == Rows) {
-      PairTile<Rows>(k, p, accumulate);
+    if (p.m - row == Rows) {
+      PairTile<Rows>(p, row);
     } else {
-      PairRemainder<Rows - 1>(rows, k, p, accumulate);
+      PairRemainder<Rows - 1>(p, row);
     }
   }
 }
 
-void PairProduct64(std::int32_t m, std::int32_t k, const std::uint16_t* a, std::int64_t lda,
-                   const std::uint16_t* b, std::int64_t ldb, float* c, std::int64_t ldc,
-                   bool accumulate) {
+void PairProduct64(const Bf16Product& product) {
   std::int32_t row = 0;
-  for (; row + kRows <= m; row += kRows) {
-    PairTile<kRows>(k, {a + row * lda, lda, b, ldb, c + row * ldc, ldc}, accumulate);
-  }
-  PairRemainder<kRows - 1>(m - row, k, {a + row * lda, lda, b, ldb, c + row * ldc, ldc},
-                           accumulate);
+  for (; row + kRows <= product.m; row += kRows) PairTile<kRows>(product, row);
+  PairRemainder<kRows - 1>(product, row);
 }
 
 /// 2^x for x <= 0 within 3e-6 of its value, 2^-126 for x below; NaN stays NaN. 2^n times the Taylor
@@ -92,8 +81,8 @@ __m512 Exp2(__m512 x) {
   return _mm512_scalef_ps(p, n);
 }
 
-void SoftmaxToBf16(const float* scores, std::int32_t visible, SoftmaxState* state, float* output,
-                   std::int32_t width, std::uint16_t* weights) {
+void SoftmaxToBf16(const Bf16Softmax& row) {
+  const auto [scores, visible, state, output, width, weights] = row;
   const std::uint64_t seen = visible >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << visible) - 1;
   __m512 block[kVectors];
   __m512 largest = _mm512_set1_ps(scores[0]);

@@ -59,17 +59,17 @@ TEST_P(Bf16KernelsTest, ProductsOfEveryHeight) {
   }
   std::vector<float> alone(kHeight * 64);
   for (std::int32_t i = 0; i < kHeight; ++i) {
-    kernels_.product64(1, kDepth, a.data() + i * kDepth, kDepth, pairs.data(), 128,
-                       alone.data() + i * 64, 64, false);
+    kernels_.product64({1, kDepth, a.data() + i * kDepth, kDepth, pairs.data(), 128,
+                        alone.data() + i * 64, 64, false});
   }
   for (std::int32_t m = 1; m <= kHeight; ++m) {
     std::vector<float> c(kHeight * 64, -7.0F);
-    kernels_.product64(m, kDepth, a.data(), kDepth, pairs.data(), 128, c.data(), 64, false);
+    kernels_.product64({m, kDepth, a.data(), kDepth, pairs.data(), 128, c.data(), 64, false});
     for (std::size_t i = 0; i < c.size(); ++i) {
       const bool written = i < static_cast<std::size_t>(m) * 64;
       EXPECT_EQ(c[i], written ? alone[i] : -7.0F) << m << " " << i << ": a row is its own";
     }
-    kernels_.product64(m, kDepth, a.data(), kDepth, pairs.data(), 128, c.data(), 64, true);
+    kernels_.product64({m, kDepth, a.data(), kDepth, pairs.data(), 128, c.data(), 64, true});
     for (std::size_t i = 0; i < c.size(); ++i) {
       const bool written = i < static_cast<std::size_t>(m) * 64;
       EXPECT_NEAR(c[i], written ? 2 * wanted[i] : -7.0, 4e-5) << m << " " << i;
@@ -91,8 +91,8 @@ TEST_P(Bf16KernelsTest, SoftmaxOverBlocksOfEveryVisibleCount) {
     std::vector<float> output(64, 1.0F);
     std::vector<std::uint16_t> weights(64);
     SoftmaxState state;
-    kernels_.softmax_block(first.data(), 64, &state, output.data(), 64, weights.data());
-    kernels_.softmax_block(second.data(), visible, &state, output.data(), 64, weights.data());
+    kernels_.softmax_block({first.data(), 64, &state, output.data(), 64, weights.data()});
+    kernels_.softmax_block({second.data(), visible, &state, output.data(), 64, weights.data()});
     double max = -1e30, sum = 0, first_max = -1e30;
     for (const float score : first) first_max = std::max<double>(first_max, score);
     max = first_max;
@@ -118,12 +118,12 @@ TEST_P(Bf16KernelsTest, SoftmaxOfExtremeScores) {
   std::vector<float> output(64, 0.0F);
   std::vector<std::uint16_t> weights(64);
   SoftmaxState state;
-  kernels_.softmax_block(scores.data(), 64, &state, output.data(), 64, weights.data());
+  kernels_.softmax_block({scores.data(), 64, &state, output.data(), 64, weights.data()});
   EXPECT_FLOAT_EQ(state.sum, 1.0F);
   EXPECT_EQ(Wide(weights[5]), 1.0);
   EXPECT_LT(Wide(weights[6]), 1e-30);
   scores[9] = std::numeric_limits<float>::quiet_NaN();
-  kernels_.softmax_block(scores.data(), 64, &state, output.data(), 64, weights.data());
+  kernels_.softmax_block({scores.data(), 64, &state, output.data(), 64, weights.data()});
   EXPECT_TRUE(std::isnan(state.sum)) << "a NaN must reach the answer";
 }
 
