@@ -13,7 +13,7 @@ namespace {
 Domain Read(relational::Connection& connection, const std::string& sql, std::size_t width) {
   Domain domain;
   domain.width = width;
-  const auto stream = connection.Query(sql);
+  const auto stream = connection.Query(sql, relational::ErrorPlaces::kNone);
   while (auto batch = stream->Next()) {
     QUAIL_CHECK(batch->columns() >= width + 1);
     for (std::size_t row = 0; row < batch->rows(); ++row) {

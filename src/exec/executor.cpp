@@ -128,7 +128,7 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
 }
 
 void Executor::RunRelational(const std::string& sql) {
-  const auto stream = connection_.Query(sql);
+  const auto stream = connection_.Query(sql, relational::ErrorPlaces::kNone);
   while (stream->Next()) {
   }
 }

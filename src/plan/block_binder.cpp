@@ -47,7 +47,10 @@ void BlockBinder::Bind() {
   AddItems();
   ShortenSchemaNames(select_);
   ReplaceNaturalJoins();
-  for (Json* expression : sql::ExpressionsOf(select_)) ExpandAliases(*expression, false);
+  for (Json* expression : sql::ExpressionsOf(select_)) {
+    const bool where = expression == &select_["where_clause"];
+    ExpandAliases(*expression, where ? AliasPlace::kWhere : AliasPlace::kElsewhere);
+  }
   NameResultColumns();
   CollectTerms();
   PushLocalTerms();
@@ -174,22 +177,21 @@ const Json* BlockBinder::SelectAlias(const std::string& name) const {
 
 /// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become
 /// what they stand for.
-void BlockBinder::ExpandAliases(Json& node, bool inside_call) {
+void BlockBinder::ExpandAliases(Json& node, AliasPlace place) {
   if (sql::IsQueryNode(node)) return;
   const std::vector<std::string> path = sql::ColumnPath(node);
   if (path.size() == 1) {
     const Json* meant = SelectAlias(path[0]);
-    const bool in_where = select_["where_clause"].is_object() && !inside_call;
     if (meant == nullptr || meant == &node) return;
-    if (inside_call || (in_where && ContainsAiCall(*meant))) {
+    if (place == AliasPlace::kCall || (place == AliasPlace::kWhere && ContainsAiCall(*meant))) {
       const std::string alias(sql::AliasOf(node));
       node = Json(*meant);
       node["alias"] = alias;
     }
     return;
   }
-  const bool inside = inside_call || IsAiCall(node);
-  sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, inside); });
+  const AliasPlace below = IsAiCall(node) ? AliasPlace::kCall : place;
+  sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, below); });
 }
 
 /// Unaliased results that stand for a call have its canonical name; larger ones the name that their

@@ -78,7 +78,9 @@ class BlockBinder {
   void NameUnnamedItems();
   void ShortenSchemaNames(sql::Json& node);
   void ReplaceNaturalJoins();
-  void ExpandAliases(sql::Json& node, bool inside_call);
+  /// What the aliases of the select list stand for at a place.
+  enum class AliasPlace { kWhere, kCall, kElsewhere };
+  void ExpandAliases(sql::Json& node, AliasPlace place);
   const sql::Json* SelectAlias(const std::string& name) const;
 
   // AND terms.
@@ -121,6 +123,7 @@ class BlockBinder {
   void ReadPairTables();
   sql::Json FromWithoutCoreTerms() const;
   sql::Json WithoutOnDemand(sql::Json from) const;
+  sql::Json WithMissingRow(sql::Json side) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);
   /// The rows of a domain: FROM, AND terms, and what LIMIT leaves of them (null: all).

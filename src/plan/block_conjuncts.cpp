@@ -106,16 +106,29 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
 }
 
 /// FROM as far as its rows are known before the calls on demand are decided: a join on one of them,
-/// or on a subquery whose calls are not bound yet, keeps all pairs, an anti join all rows of its
-/// left side. So a domain may ask too much, never too little.
+/// or on a subquery whose calls are not bound yet, keeps all pairs and every row without a partner
+/// that it may have, an anti join all rows of its left side. So a domain may ask too much, never
+/// too little.
 Json BlockBinder::WithoutOnDemand(Json from) const {
   if (sql::TypeOf(from) != "JOIN") return from;
   for (const char* side : {"left", "right"}) from[side] = WithoutOnDemand(std::move(from[side]));
-  if (ContainsOnDemand(from["condition"]) || ContainsAiCall(from["condition"])) {
-    const bool anti = sql::TextMember(from, "join_type") == "ANTI";
-    from["condition"] = anti ? writer_.ParseExpression("FALSE") : writer_.truth();
-  }
+  if (!ContainsOnDemand(from["condition"]) && !ContainsAiCall(from["condition"])) return from;
+  const std::string_view type = sql::TextMember(from, "join_type");
+  const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
+  from["condition"] = type == "ANTI" ? writer_.ParseExpression("FALSE") : writer_.truth();
+  if (!outer) return from;
+  if (type != "LEFT") from["left"] = WithMissingRow(std::move(from["left"]));
+  if (type != "RIGHT") from["right"] = WithMissingRow(std::move(from["right"]));
+  from["join_type"] = "INNER";
   return from;
+}
+
+/// The rows of a side of a join, and one of NULLs.
+Json BlockBinder::WithMissingRow(Json side) const {
+  const std::string name = state_.NewTable();
+  Json join = writer_.ParseFrom(fmt::format("range(2) AS {0}(n) LEFT JOIN t ON {0}.n = 1", name));
+  join["right"] = std::move(side);
+  return join;
 }
 
 /// ON of joins that keep rows without a partner: asked on the pairs that the other terms of that ON

@@ -25,8 +25,12 @@ Json SqlWriter::ParseExpression(std::string_view sql) const {
 }
 
 Json SqlWriter::ParseTable(std::string_view table, std::string_view alias) const {
-  Json tree = sql::ReadTree(catalog_.Parse(fmt::format(
-      "SELECT 1 FROM {} AS {}", sql::QuoteIdentifier(table), sql::QuoteIdentifier(alias))));
+  return ParseFrom(
+      fmt::format("{} AS {}", sql::QuoteIdentifier(table), sql::QuoteIdentifier(alias)));
+}
+
+Json SqlWriter::ParseFrom(std::string_view from) const {
+  Json tree = sql::ReadTree(catalog_.Parse(fmt::format("SELECT 1 FROM {}", from)));
   return std::move(sql::QueryNode(tree)["from_table"]);
 }
 

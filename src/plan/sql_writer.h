@@ -22,6 +22,8 @@ class SqlWriter {
   /// The tree of `left CROSS JOIN table AS table`.
   sql::Json CrossJoin(sql::Json left, std::string_view table) const;
 
+  /// The tree of `FROM from`.
+  sql::Json ParseFrom(std::string_view from) const;
   /// The ORDER_MODIFIER of `ORDER BY orders`.
   sql::Json ParseOrders(std::string_view orders) const;
 

@@ -78,7 +78,7 @@ class Loader {
     if (schema_->n_children == 0) throw Error(ErrorCode::kUsage, "a table without columns");
     session_.Check(
         session_.api.schema_from_arrow(session_.connection.get(), schema_.get(), converted_.out()),
-        "");
+        nullptr);
   }
 
   columnar::OwnedArray ReadArray() {
@@ -99,7 +99,7 @@ class Loader {
     DuckDbHandle<duckdb_data_chunk> chunk(session_.api.destroy_data_chunk);
     session_.Check(session_.api.data_chunk_from_arrow(session_.connection.get(), array.get(),
                                                       converted_.get(), chunk.out()),
-                   "");
+                   nullptr);
     return chunk;
   }
 
@@ -139,8 +139,8 @@ class Loader {
   }
 
   [[noreturn]] void ThrowAppenderError() {
-    session_.Check(session_.api.appender_error_data(appender_.get()), "");
-    session_.Throw(nullptr, "");
+    session_.Check(session_.api.appender_error_data(appender_.get()), nullptr);
+    session_.Throw(nullptr, nullptr);
   }
 
   void Drop(std::string_view table) {

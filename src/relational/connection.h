@@ -84,6 +84,10 @@ struct TableFunction {
   std::function<std::vector<std::vector<Cell>>()> rows;
 };
 
+/// Whether errors say where in a statement they are: of SQL that the user did not write they must
+/// not.
+enum class ErrorPlaces : std::uint8_t { kInSql, kNone };
+
 /// The door to the relational engine. One connection = one session: temp tables, settings,
 /// transaction. Not thread-safe but for Interrupt.
 class Connection {
@@ -94,7 +98,10 @@ class Connection {
   /// Error{kSyntax | kBind | kIo | kOutOfMemory | kInterrupted | kQuery}: the engine's own message
   /// with its place in `sql`, or the very error that one of our functions threw. Of several
   /// statements in one text all run, and the last one's rows come back.
-  virtual std::unique_ptr<ResultStream> Query(std::string_view sql) = 0;
+  virtual std::unique_ptr<ResultStream> Query(std::string_view sql, ErrorPlaces places) = 0;
+  std::unique_ptr<ResultStream> Query(std::string_view sql) {
+    return Query(sql, ErrorPlaces::kInSql);
+  }
   /// Registering a function again (same name and parameters) replaces it.
   virtual void Register(ScalarFunction function) = 0;
   virtual void Register(TableFunction function) = 0;
@@ -116,8 +123,8 @@ std::string CellText(const columnar::Batch& batch, std::size_t column, std::size
                      const columnar::Field& field);
 
 /// Runs a statement and returns all its rows as text cells (NULL = nullopt). For small results.
-std::vector<std::vector<std::optional<std::string>>> QueryText(Connection& connection,
-                                                               std::string_view sql);
+std::vector<std::vector<std::optional<std::string>>> QueryText(
+    Connection& connection, std::string_view sql, ErrorPlaces places = ErrorPlaces::kInSql);
 
 /// Where libduckdb may be: an explicit path only, if given, else the usual places (see OpenDuckDb).
 struct DuckDbOptions {

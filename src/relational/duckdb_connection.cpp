@@ -74,7 +74,8 @@ class DuckDbConnection final : public Connection {
   explicit DuckDbConnection(std::shared_ptr<DuckDbSession> session)
       : session_(std::move(session)) {}
 
-  std::unique_ptr<ResultStream> Query(std::string_view sql) override;
+  using Connection::Query;
+  std::unique_ptr<ResultStream> Query(std::string_view sql, ErrorPlaces places) override;
   void Register(ScalarFunction function) override;
   void Register(TableFunction function) override;
   void Register(std::string_view table, ArrowArrayStream* stream) override;
@@ -93,28 +94,30 @@ void RefuseNul(std::string_view sql) {
   throw Error(ErrorCode::kSyntax, "a NUL character in SQL text", base::Locate(sql, nul));
 }
 
-std::unique_ptr<ResultStream> DuckDbConnection::Query(std::string_view sql) {
+std::unique_ptr<ResultStream> DuckDbConnection::Query(std::string_view sql, ErrorPlaces places) {
   RefuseNul(sql);
   const DuckDbApi& api = session_->api;
   session_->interrupted = false;
   session_->guard.Clear();
-  const auto text = std::make_shared<const std::string>(sql);
+  const std::string text(sql);
+  const auto placed = places == ErrorPlaces::kInSql ? std::make_shared<const std::string>(sql)
+                                                    : std::shared_ptr<const std::string>();
   DuckDbHandle<duckdb_extracted_statements> statements(api.destroy_extracted);
   const idx_t count =
-      api.extract_statements(session_->connection.get(), text->c_str(), statements.out());
+      api.extract_statements(session_->connection.get(), text.c_str(), statements.out());
   if (count == 0) {
     if (const char* message = api.extract_statements_error(statements.get())) {
-      session_->Throw(message, *text);
+      session_->Throw(message, placed.get());
     }
     return std::make_unique<DuckDbResult>(session_);
   }
   // Some statements become several inside DuckDB (PIVOT, IMPORT): the last one has the rows.
   for (idx_t i = 0; i + 1 < count; ++i) {
-    DuckDbResult part(session_, text, statements.get(), i);
+    DuckDbResult part(session_, placed, statements.get(), i);
     while (part.Next()) {
     }
   }
-  return std::make_unique<DuckDbResult>(session_, text, statements.get(), count - 1);
+  return std::make_unique<DuckDbResult>(session_, placed, statements.get(), count - 1);
 }
 
 /// What tells overloads of a scalar function apart.

@@ -46,15 +46,15 @@ void DuckDbResult::Execute(duckdb_extracted_statements statements, idx_t index) 
   const DuckDbApi& api = session_->api;
   if (api.prepare_extracted_statement(session_->connection.get(), statements, index,
                                       prepared_.out()) != DuckDBSuccess) {
-    session_->Throw(api.prepare_error(prepared_.get()), *sql_);
+    session_->Throw(api.prepare_error(prepared_.get()), sql_.get());
   }
   if (api.pending_prepared_streaming(prepared_.get(), pending_.out()) != DuckDBSuccess) {
-    session_->Throw(api.pending_error(pending_.get()), *sql_);
+    session_->Throw(api.pending_error(pending_.get()), sql_.get());
   }
   // DuckDB forgets an earlier interrupt when it begins a statement.
   session_->ThrowIfInterrupted();
   if (api.execute_pending(pending_.get(), &result_.value) != DuckDBSuccess) {
-    session_->Throw(api.result_error(&result_.value), *sql_);
+    session_->Throw(api.result_error(&result_.value), sql_.get());
   }
   has_rows_ = api.result_return_type(result_.value) == DUCKDB_RESULT_TYPE_QUERY_RESULT;
 }
@@ -79,7 +79,7 @@ void DuckDbResult::ReadSchema() {
   columnar::OwnedSchema arrow(new ArrowSchema{});
   session_->Check(
       api.to_arrow_schema(options_.get(), type_pointers.data(), names.data(), count, arrow.get()),
-      *sql_);
+      sql_.get());
   arrow_schema_ = std::move(arrow);
 }
 
@@ -89,14 +89,16 @@ DuckDbHandle<duckdb_data_chunk> DuckDbResult::Fetch() {
   DuckDbHandle<duckdb_data_chunk> chunk(api.destroy_data_chunk, api.fetch_chunk(result_.value));
   if (chunk.get() == nullptr) {
     finished_ = true;
-    if (const char* message = api.result_error(&result_.value)) session_->Throw(message, *sql_);
+    if (const char* message = api.result_error(&result_.value))
+      session_->Throw(message, sql_.get());
   }
   return chunk;
 }
 
 columnar::OwnedArray DuckDbResult::ToArrow(duckdb_data_chunk chunk) {
   columnar::OwnedArray array(new ArrowArray{});
-  session_->Check(session_->api.data_chunk_to_arrow(options_.get(), chunk, array.get()), *sql_);
+  session_->Check(session_->api.data_chunk_to_arrow(options_.get(), chunk, array.get()),
+                  sql_.get());
   return array;
 }
 

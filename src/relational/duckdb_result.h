@@ -13,7 +13,8 @@ namespace quail::relational {
 /// goes.
 class DuckDbResult final : public ResultStream {
  public:
-  /// Runs statement `index` of `statements` up to its first rows. Throws as Connection::Query.
+  /// Runs statement `index` of `statements` up to its first rows. Throws as Connection::Query, with
+  /// places in `sql` unless it is null.
   DuckDbResult(std::shared_ptr<DuckDbSession> session, std::shared_ptr<const std::string> sql,
                duckdb_extracted_statements statements, idx_t index);
   /// The empty result of a text without a statement.

@@ -1,5 +1,7 @@
 #include "relational/duckdb_session.h"
 
+#include <optional>
+
 #include "quail/error.h"
 #include "relational/duckdb_error.h"
 
@@ -9,15 +11,16 @@ void DuckDbSession::ThrowIfInterrupted() const {
   if (interrupted) throw Error(ErrorCode::kInterrupted, "interrupted");
 }
 
-void DuckDbSession::Throw(const char* duckdb_message, std::string_view sql) const {
+void DuckDbSession::Throw(const char* duckdb_message, const std::string* sql) const {
   ThrowIfInterrupted();
   const Error error =
-      ToError(duckdb_message == nullptr ? "DuckDB failed without a message" : duckdb_message, sql);
+      ToError(duckdb_message == nullptr ? "DuckDB failed without a message" : duckdb_message,
+              sql == nullptr ? "" : *sql);
   guard.Rethrow(error.what());
-  throw error;
+  throw Error(error.code(), error.what(), sql == nullptr ? std::nullopt : error.position());
 }
 
-void DuckDbSession::Check(duckdb_error_data error, std::string_view sql) const {
+void DuckDbSession::Check(duckdb_error_data error, const std::string* sql) const {
   const DuckDbHandle<duckdb_error_data> owned(api.destroy_error_data, error);
   if (error != nullptr && api.error_data_has_error(error))
     Throw(api.error_data_message(error), sql);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <atomic>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "relational/callback_guard.h"
@@ -50,10 +50,11 @@ struct DuckDbSession {
   std::atomic<bool> interrupted{false};
 
   /// Throws what DuckDB reports: Error{kInterrupted} after an Interrupt, the very exception of one
-  /// of our functions, or DuckDB's own error. `sql` is the text that positions refer to.
-  [[noreturn]] void Throw(const char* duckdb_message, std::string_view sql) const;
+  /// of our functions, or DuckDB's own error. `sql` is the text that positions refer to; null: the
+  /// error has none.
+  [[noreturn]] void Throw(const char* duckdb_message, const std::string* sql) const;
   /// Takes an error object of the C API, destroys it, and throws as above if it holds an error.
-  void Check(duckdb_error_data error, std::string_view sql) const;
+  void Check(duckdb_error_data error, const std::string* sql) const;
   void ThrowIfInterrupted() const;
 };
 

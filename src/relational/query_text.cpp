@@ -37,8 +37,9 @@ std::string CellText(const columnar::Batch& batch, std::size_t column, std::size
                           field.name, field.type));
 }
 
-std::vector<std::vector<Cell>> QueryText(Connection& connection, std::string_view sql) {
-  const auto stream = connection.Query(sql);
+std::vector<std::vector<Cell>> QueryText(Connection& connection, std::string_view sql,
+                                         ErrorPlaces places) {
+  const auto stream = connection.Query(sql, places);
   const columnar::Schema& schema = stream->schema();
   std::vector<std::vector<Cell>> rows;
   while (const auto batch = stream->Next()) {

@@ -31,8 +31,14 @@ namespace {
 /// Bytes of English text a token, where no tokenizer counts them.
 constexpr double kBytesPerToken = 4;
 
+/// SQL that the user did not write has errors without a place.
+std::unique_ptr<relational::ResultStream> RunOwn(relational::Connection& connection,
+                                                 std::string_view sql) {
+  return connection.Query(sql, relational::ErrorPlaces::kNone);
+}
+
 void Drain(relational::Connection& connection, std::string_view sql) {
-  const auto stream = connection.Query(sql);
+  const auto stream = RunOwn(connection, sql);
   while (stream->Next()) {
   }
 }
@@ -423,7 +429,8 @@ std::unique_ptr<Result> AiStatement::DescribeResult() {
   KnownResult::Rows rows;
   for (auto& row : relational::QueryText(
            *state_.connection,
-           fmt::format("SELECT column_name, column_type FROM ({}\n)", plan_.final_sql))) {
+           fmt::format("SELECT column_name, column_type FROM ({}\n)", plan_.final_sql),
+           relational::ErrorPlaces::kNone)) {
     rows.push_back(std::move(row));
   }
   Close();
@@ -457,7 +464,7 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
   std::uint64_t rows = 0;
   {
     const TimeInto timed(report_.seconds["result"]);
-    const auto stream = state_.connection->Query(plan_.final_sql);
+    const auto stream = RunOwn(*state_.connection, plan_.final_sql);
     while (const auto batch = stream->Next()) rows += batch->rows();
   }
   report_.rows = rows;
@@ -496,12 +503,12 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
     self->Close();
   };
   if (statement_.before.empty() && statement_.after.empty()) {
-    auto rows =
-        std::make_unique<RowsResult>(connection, sql, DescribeQuery(connection, sql), options.form);
+    const columnar::Schema schema = DescribeQuery(connection, sql, relational::ErrorPlaces::kNone);
+    auto rows = std::make_unique<RowsResult>(connection, sql, schema, options.form);
     rows->Observe(std::move(observer));
     return rows;
   }
-  auto stream = connection.Query(sql);
+  auto stream = RunOwn(connection, sql);
   if (stream->has_rows()) {
     auto rows = std::make_unique<RowsResult>(std::move(stream));
     rows->Observe(std::move(observer));
@@ -525,9 +532,11 @@ std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view cop
       [&] {
         Plan();
         RunSteps();
-        const auto rows = relational::QueryText(
-            *state_.connection, fmt::format("COPY ({}\n) TO {} {}", plan_.final_sql,
-                                            relational::QuoteText(path), copy_options));
+        const auto rows =
+            relational::QueryText(*state_.connection,
+                                  fmt::format("COPY ({}\n) TO {} {}", plan_.final_sql,
+                                              relational::QuoteText(path), copy_options),
+                                  relational::ErrorPlaces::kNone);
         const std::uint64_t count = rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
         report_.rows = count;
         Close();

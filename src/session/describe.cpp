@@ -9,11 +9,12 @@
 
 namespace quail::session {
 
-columnar::Schema DescribeQuery(relational::Connection& connection, std::string_view query) {
+columnar::Schema DescribeQuery(relational::Connection& connection, std::string_view query,
+                               relational::ErrorPlaces places) {
   constexpr std::string_view kPrefix = "SELECT column_name, column_type FROM (DESCRIBE ";
   // The closing parenthesis on a line of its own: the query may end in a comment.
   const std::string sql = std::string(kPrefix) + std::string(query) + "\n)";
-  const auto rows = Located([&] { return relational::QueryText(connection, sql); },
+  const auto rows = Located([&] { return relational::QueryText(connection, sql, places); },
                             [&](const TextPosition& position) {
                               const std::size_t before = std::min(position.offset, kPrefix.size());
                               return std::optional(base::Locate(query, position.offset - before));

@@ -8,6 +8,7 @@
 namespace quail::session {
 
 /// Names and types of a query's columns; nothing is run. Errors have positions in `query`.
-columnar::Schema DescribeQuery(relational::Connection& connection, std::string_view query);
+columnar::Schema DescribeQuery(relational::Connection& connection, std::string_view query,
+                               relational::ErrorPlaces places = relational::ErrorPlaces::kInSql);
 
 }  // namespace quail::session

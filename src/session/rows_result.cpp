@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "base/text_position.h"
 #include "quail/error.h"
 #include "session/user_position.h"
 
@@ -31,6 +33,21 @@ RowsResult::RowsResult(relational::Connection& connection, std::string sql,
 RowsResult::RowsResult(std::unique_ptr<relational::ResultStream> stream)
     : columns_(InfoOf(stream->schema())), stream_(std::move(stream)) {}
 
+void RowsResult::Begin(const std::string& sql, std::size_t prefix) {
+  prefix_ = prefix;
+  stream_ = connection_->Query(
+      sql, observer_.locate ? relational::ErrorPlaces::kInSql : relational::ErrorPlaces::kNone);
+}
+
+template <typename Call>
+auto RowsResult::Placed(Call call) {
+  return Located(call, [this](const TextPosition& position) -> std::optional<TextPosition> {
+    if (!observer_.locate || position.offset < prefix_) return std::nullopt;
+    const std::size_t offset = std::min(position.offset - prefix_, sql_.size());
+    return observer_.locate(base::Locate(sql_, offset));
+  });
+}
+
 std::string RowsResult::CastQuery() const {
   std::string names;
   std::string casts;
@@ -44,7 +61,10 @@ std::string RowsResult::CastQuery() const {
 }
 
 Rows RowsResult::Pull() {
-  if (!stream_) stream_ = connection_->Query(CastQuery());
+  if (!stream_) {
+    const std::string cast = CastQuery();
+    Begin(cast, cast.find(sql_));
+  }
   const auto batch = stream_->Next();
   Rows rows;
   if (!batch) return rows;
@@ -61,7 +81,7 @@ Rows RowsResult::Pull() {
 
 Rows RowsResult::Next() {
   if (ended_) return {};
-  Rows rows = Observed([this] { return Pull(); }, observer_.on_error);
+  Rows rows = Observed([this] { return Placed([this] { return Pull(); }); }, observer_.on_error);
   rows_ += rows.size();
   if (rows.empty()) {
     ended_ = true;
@@ -73,12 +93,11 @@ Rows RowsResult::Next() {
 
 std::uint64_t RowsResult::Drain() {
   if (ended_) return rows_;
-  Observed(
-      [this] {
-        if (!stream_) stream_ = connection_->Query(sql_);
-        while (const auto batch = stream_->Next()) rows_ += batch->rows();
-      },
-      observer_.on_error);
+  const auto read = [this] {
+    if (!stream_) Begin(sql_, 0);
+    while (const auto batch = stream_->Next()) rows_ += batch->rows();
+  };
+  Observed([&] { Placed(read); }, observer_.on_error);
   ended_ = true;
   stream_.reset();
   if (observer_.on_end) observer_.on_end(rows_);

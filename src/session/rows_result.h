@@ -15,7 +15,9 @@
 namespace quail::session {
 
 /// Told when the rows have been read to the end, with their number, or when reading failed.
+/// `locate` moves a place in the query's text into the user's; without it errors have none.
 struct RowsObserver {
+  std::function<std::optional<TextPosition>(const TextPosition&)> locate;
   std::function<void(std::uint64_t rows)> on_end;
   std::function<void(const Error&)> on_error;
 };
@@ -39,6 +41,10 @@ class RowsResult : public Result {
 
  private:
   std::string CastQuery() const;
+  /// Begins `sql`, in which the query stands behind `prefix` bytes.
+  void Begin(const std::string& sql, std::size_t prefix);
+  template <typename Call>
+  auto Placed(Call call);
   std::vector<std::vector<std::optional<std::string>>> Pull();
 
   relational::Connection* connection_ = nullptr;  ///< where the query has not begun
@@ -47,6 +53,7 @@ class RowsResult : public Result {
   std::vector<ColumnInfo> columns_;
   bool ended_ = false;
   std::uint64_t rows_ = 0;
+  std::size_t prefix_ = 0;  ///< bytes before the query in what runs
   // The observer's owner may drop tables that the stream reads: the stream goes first.
   RowsObserver observer_;
   std::unique_ptr<relational::ResultStream> stream_;

@@ -283,7 +283,13 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
   if (statement.kind == Kind::kQuery && rows_only) {
     const columnar::Schema schema =
         InScript(script, statement, 0, [&] { return DescribeQuery(connection, statement.query); });
-    return std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
+    auto rows = std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
+    RowsObserver observer;
+    observer.locate = [text = std::string(script), statement](const TextPosition& position) {
+      return statement.Locate(text, std::min(position.offset, statement.query.size()));
+    };
+    rows->Observe(std::move(observer));
+    return rows;
   }
   const std::string sql = words + statement.before + statement.query + statement.after;
   auto stream = InScript(script, statement, words.size() + statement.before.size(),

@@ -78,6 +78,13 @@ class ExitCodes(CliTest):
 
 
 class Errors(CliTest):
+    def test_errors_of_rewritten_statements_point_nowhere(self):
+        done = self.run_oracle("-c", "SELECT CAST(x AS INTEGER) FROM (VALUES ('seven')) t(x) WHERE AI_FILTER('warm? ' || x) IS NOT NULL")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines()[0].split("'")[1], "seven")
+        self.assertNotIn("line 1", done.stderr)
+        self.assertNotIn("^", done.stderr)
+
     def test_caret_under_the_place(self):
         done = self.run_oracle("-c", "SELECT id,\n  'ä' || nope AS x\nFROM t")
         self.assertEqual(done.returncode, 1)
