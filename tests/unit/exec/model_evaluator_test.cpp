@@ -107,6 +107,15 @@ class ModelEvaluatorTest : public testing::Test {
     return id;
   }
 
+  /// Not inlined: g++ 12 takes the variant's other members for uninitialised ones where it knows
+  /// which one is set.
+  [[gnu::noinline]] void AddStep(plan::Step step) { plan_.steps.push_back(std::move(step)); }
+
+  void AskColumn(CallId call, std::uint32_t relation) {
+    AddStep(plan::AskColumnStep{call, fmt::format("SELECT id_body FROM text{}", relation),
+                                std::nullopt});
+  }
+
   std::uint64_t recomputed() const {
     std::uint64_t sum = 0;
     for (const auto& step : counters_.steps) sum += step.recomputed_tokens;
@@ -222,13 +231,9 @@ TEST_F(ModelEvaluatorTest, ALongTextIsAskedAboutAsIfItWereWhatStaysOfIt) {
     named.push_back(AddCall("Is it? {0}", {parts[next++]}));
   }
   const CallId error = AddCall("Is it? {0}", {whole});
-  const auto ask = [this](CallId call, std::uint32_t relation) {
-    plan_.steps.push_back(plan::AskColumnStep{
-        call, fmt::format("SELECT id_body FROM text{}", relation), std::nullopt});
-  };
-  for (std::size_t i = 0; i < cut.size(); ++i) ask(cut[i], whole);
-  ask(error, whole);
-  for (std::size_t i = 0; i < cut.size(); ++i) ask(named[i], parts[i]);
+  for (std::size_t i = 0; i < cut.size(); ++i) AskColumn(cut[i], whole);
+  AskColumn(error, whole);
+  for (std::size_t i = 0; i < cut.size(); ++i) AskColumn(named[i], parts[i]);
   std::string list;
   for (std::size_t i = 0; i < cut.size(); ++i) {
     list += fmt::format(
