@@ -22,6 +22,8 @@ const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kA
                                                        {"never", ProgressMode::kNever}};
 const std::map<std::string, Dialect> kDialects = {{"snowflake", Dialect::kSnowflake},
                                                   {"bigquery", Dialect::kBigQuery}};
+const std::map<std::string, ActivationScales> kScales = {{"exact", ActivationScales::kExact},
+                                                         {"ue8m0", ActivationScales::kUe8m0}};
 
 /// Options as text, before they are understood.
 struct Raw {
@@ -35,6 +37,7 @@ struct Raw {
   bool analyze = false;
   std::string progress = "auto";
   std::string kv_memory;
+  std::string activation_scales = "exact";
 };
 
 template <typename Value>
@@ -137,6 +140,9 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--adapter", options.config.adapter, "none, or a file: adapter of the model");
   app.add_option("--duckdb-library", options.config.duckdb_library, "path of libduckdb");
   app.add_flag("--deterministic", options.config.deterministic, "bit-equal for any packing");
+  app.add_option("--activation-scales", raw.activation_scales,
+                 "of fp8 models on a GPU: exact (default), or ue8m0 to compare with engines that "
+                 "round them up to powers of two");
   app.add_flag("-q", options.quiet, "no notices");
   app.add_flag("-v", options.verbose, "more notices");
   app.set_version_flag("--version", "quail " + Version());
@@ -149,6 +155,7 @@ Format ChooseFormat(const Options& options, const Raw& raw) {
 
 void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
   options.config.dialect = Choose(kDialects, raw.dialect, "--dialect");
+  options.config.activation_scales = Choose(kScales, raw.activation_scales, "--activation-scales");
   options.progress = Choose(kProgress, raw.progress, "--progress");
   options.format = ChooseFormat(options, raw);
   if (options.format == Format::kArrow) {

@@ -23,6 +23,7 @@
 #include "infer/prompt_forest.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/random_weights.h"
+#include "power_json.h"
 #include "quail/error.h"
 #include "spec/known_shapes.h"
 
@@ -141,24 +142,6 @@ void RunOnce(PromptForest& forest, const Shape& shape, Totals& totals) {
   totals.minimum += counters.minimum_tokens;
   totals.chunks += counters.chunks;
   totals.model_seconds += counters.model_seconds;
-}
-
-/// Clock and power over the samples taken since `before`, and the energy.
-std::string PowerJson(const DeviceUsage& before, const DeviceUsage& after, std::uint64_t fresh) {
-  std::vector<double> megahertz, watts;
-  for (std::size_t i = before.samples.size(); i < after.samples.size(); ++i) {
-    megahertz.push_back(after.samples[i].megahertz);
-    watts.push_back(after.samples[i].watts);
-  }
-  if (megahertz.empty() || !before.joules || !after.joules) return "null";
-  std::ranges::sort(megahertz);
-  std::ranges::sort(watts);
-  const double joules = *after.joules - *before.joules;
-  return fmt::format(
-      R"({{"clock_mhz_median": {}, "clock_mhz_min": {}, "watts_median": {}, "watts_min": {}, )"
-      R"("joules_per_fresh_token": {:.6f}}})",
-      megahertz[megahertz.size() / 2], megahertz.front(), watts[watts.size() / 2], watts.front(),
-      joules / static_cast<double>(fresh));
 }
 
 std::string Measure(PromptForest& forest, Backend& backend, const Shape& shape) {

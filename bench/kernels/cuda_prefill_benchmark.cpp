@@ -196,7 +196,7 @@ void MeasureVerbs(Backend& backend, const quail::infer::WeightSource& weights,
 
 void Run(const char* path, const std::string& only) {
   const quail::spec::ModelSpec spec = quail::spec::FindShape("qwen3-4b-fp8")->spec;
-  auto backend = quail::infer::cuda::CreateCudaBackend({0, kChunk, false});
+  auto backend = quail::infer::cuda::CreateCudaBackend({.max_chunk_tokens = kChunk});
   auto weights = quail::infer::QuantizeToFp8Blocks(quail::infer::CreateRandomWeights(spec, 1));
   quail::base::Stopwatch watch;
   const auto model =

@@ -10,6 +10,10 @@ namespace quail {
 
 enum class Dialect : std::uint8_t { kSnowflake, kBigQuery };
 
+/// How the scales are rounded with which activations become fp8: as computed, or up to powers of
+/// two, as engines with ue8m0 scales round them, whose answers ours can then stand beside.
+enum class ActivationScales : std::uint8_t { kExact, kUe8m0 };
+
 /// What a running statement tells, at most twice a second.
 struct Progress {
   std::string step;  ///< "filter reviews"
@@ -50,6 +54,8 @@ struct Config {
   std::uint64_t kv_memory = 0;  ///< bytes; 0: chosen from the device's memory
   std::uint64_t seed = 0;
   bool deterministic = false;
+  /// kUe8m0 needs a block-fp8 model on the cuda backend. Verdicts near 0.5 may differ by it.
+  ActivationScales activation_scales = ActivationScales::kExact;
 
   // For benchmarks and tests: work without a model's files. Every one of these is said in the
   // report.

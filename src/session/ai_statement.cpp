@@ -278,8 +278,9 @@ std::string AiStatement::Decider() const {
   if (state_.oracle) return fmt::format("oracle {}", state_.oracle_hash);
   const RunReport::Model model = state_.model->ModelReport();
   const RunReport::Device device = state_.model->DeviceReport();
-  return fmt::format("{} {} {} {}", model.hash, model.weight_type, device.backend,
-                     state_.config.deterministic ? "deterministic" : "packed");
+  return fmt::format("{} {} {} {}{}", model.hash, model.weight_type, device.backend,
+                     state_.config.deterministic ? "deterministic" : "packed",
+                     device.activation_scales);
 }
 
 /// In tokens; 0 where nothing counts them.

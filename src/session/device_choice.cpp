@@ -37,10 +37,14 @@ std::unique_ptr<infer::Backend> OpenCounting() {
 
 #ifdef QUAIL_CUDA
 bool GpuIsUsable() { return infer::cuda::FindCuda().usable; }
-std::unique_ptr<infer::Backend> OpenGpu() { return infer::cuda::CreateCudaBackend({}); }
+std::unique_ptr<infer::Backend> OpenGpu(const Config& config) {
+  infer::cuda::CudaOptions options;
+  options.power_of_two_scales = config.activation_scales == ActivationScales::kUe8m0;
+  return infer::cuda::CreateCudaBackend(options);
+}
 #else
 bool GpuIsUsable() { return false; }
-std::unique_ptr<infer::Backend> OpenGpu() {
+std::unique_ptr<infer::Backend> OpenGpu(const Config&) {
   throw Error(ErrorCode::kDevice, "this program was built without the CUDA backend");
 }
 #endif
@@ -48,10 +52,10 @@ std::unique_ptr<infer::Backend> OpenGpu() {
 }  // namespace
 
 std::unique_ptr<infer::Backend> OpenBackend(const Config& config) {
-  if (config.backend == "cuda") return OpenGpu();
+  if (config.backend == "cuda") return OpenGpu(config);
   if (config.backend == "cpu") return OpenCpu(config);
   if (config.backend == "counting") return OpenCounting();
-  if (config.backend == "auto") return GpuIsUsable() ? OpenGpu() : OpenCpu(config);
+  if (config.backend == "auto") return GpuIsUsable() ? OpenGpu(config) : OpenCpu(config);
   throw Error(ErrorCode::kUsage,
               fmt::format("unknown backend '{}': auto, cpu, cuda or counting", config.backend));
 }

@@ -41,6 +41,18 @@ ModelHost::ModelHost(const Config& config, base::ThreadPool& pool)
                             "the cpu backend's do not",
                             backend_->info().backend));
   }
+  CheckActivationScales();
+}
+
+/// Where nothing is scaled, asking for another rounding is a mistake.
+void ModelHost::CheckActivationScales() const {
+  if (config_.activation_scales == ActivationScales::kExact) return;
+  const bool scaled = spec_.weight_type == spec::WeightType::kFp8Block;
+  if (scaled && backend_->info().backend == "cuda") return;
+  throw Error(ErrorCode::kUnsupported,
+              fmt::format("--activation-scales ue8m0 needs a block-fp8 model on the cuda backend; "
+                          "this is {} on {}",
+                          spec::NameOf(spec_.weight_type), backend_->info().backend));
 }
 
 void ModelHost::OpenFile() {
@@ -225,7 +237,8 @@ RunReport::Model ModelHost::ModelReport() const {
 
 RunReport::Device ModelHost::DeviceReport() const {
   const infer::BackendInfo& info = backend_->info();
-  return {info.device, info.backend, info.threads, info.memory_bytes};
+  const bool ue8m0 = config_.activation_scales == ActivationScales::kUe8m0;
+  return {info.device, info.backend, info.threads, info.memory_bytes, ue8m0 ? "ue8m0" : ""};
 }
 
 }  // namespace quail::session

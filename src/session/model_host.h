@@ -61,6 +61,7 @@ class ModelHost {
   void OpenGguf();
   void OpenAdapter();
   void CheckVocabulary() const;
+  void CheckActivationScales() const;
   std::shared_ptr<const infer::WeightSource> OpenWeights() const;
   void LoadWeights();
   std::int32_t ChunkTokens() const;

@@ -96,6 +96,9 @@ void AddHead(const RunReport& report, Json& json) {
                       {"backend", report.device->backend},
                       {"threads", report.device->threads},
                       {"memory_bytes", report.device->memory_bytes}};
+    if (!report.device->activation_scales.empty()) {
+      json["device"]["activation_scales"] = report.device->activation_scales;
+    }
   }
   if (!report.planted_answers.empty()) json["planted_answers"] = report.planted_answers;
   json["seconds"] = report.seconds;

@@ -75,6 +75,16 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(report["chunks"]["count"], 1)
         self.assertEqual(report["chunks"]["max_tokens"], report["tokens"]["fresh"])
 
+    def test_rounded_scales_are_refused_where_nothing_is_scaled(self):
+        self.write_rows("t.jsonl", ["It rains."])
+        done = self.run_quail(f"SELECT id FROM 't.jsonl' WHERE {QUESTION}", "--backend", "cpu",
+                              "--activation-scales", "ue8m0")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("needs a block-fp8 model on the cuda backend; this is", done.stderr)
+        done = self.run_quail("SELECT 1", "--activation-scales", "e5m2")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--activation-scales cannot be 'e5m2' (known: exact, ue8m0)", done.stderr)
+
     def test_a_text_beyond_the_context_is_an_error_row_with_its_length(self):
         self.write_rows("t.jsonl", ["It rains.", "It rains and rains. " * 4000, "It pours " * 1_100_000])
         rows = self.rows(f"SELECT id, {QUESTION} IS NULL AS failed FROM 't.jsonl' ORDER BY id")

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/read_ahead.h"
 #include "infer/weights/safetensors_file.h"
 #include "quail/error.h"
 
@@ -76,7 +77,8 @@ class Fp8Tensor final : public WeightTensor {
 
 class SafetensorsWeights final : public WeightSource {
  public:
-  explicit SafetensorsWeights(std::vector<FilePtr> files) : files_(std::move(files)) {
+  explicit SafetensorsWeights(std::vector<FilePtr> files)
+      : files_(std::move(files)), read_ahead_(PathsOf(files_)) {
     for (const FilePtr& file : files_) {
       for (const auto& [name, entry] : file->entries()) {
         if (!index_.emplace(name, Located{file, &entry}).second) {
@@ -133,10 +135,17 @@ class SafetensorsWeights final : public WeightSource {
     return found->second;
   }
 
+  static std::vector<std::filesystem::path> PathsOf(const std::vector<FilePtr>& files) {
+    std::vector<std::filesystem::path> paths;
+    for (const FilePtr& file : files) paths.emplace_back(file->name());
+    return paths;
+  }
+
   std::vector<FilePtr> files_;
   std::map<std::string, Located, std::less<>> index_;
   mutable std::once_flag hashed_;
   mutable base::Hash128 hash_;
+  base::ReadAhead read_ahead_;
 };
 
 /// The shards that an index names, each a plain file name beside it.
