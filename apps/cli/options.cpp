@@ -135,6 +135,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
       ->type_name("SIZE");
   app.add_option("--kv-tokens", options.config.kv_tokens, "the same in tokens");
   app.add_option("--chunk-tokens", options.config.chunk_tokens, "most tokens of a forward pass");
+  app.add_option("--radix", options.config.radix,
+                 "when texts that begin alike share it: pays (default), always, never");
   app.add_flag("--random-weights", options.config.random_weights,
                "made-up weights of the shape that -m names, for benchmarks");
   app.add_option("--adapter", options.config.adapter, "none, or a file: adapter of the model");

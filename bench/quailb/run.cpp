@@ -107,6 +107,7 @@ Json Settings(const SuiteRunOptions& options, const DataFolder& data) {
           {"chunk_tokens", config.chunk_tokens},
           {"activation_scales",
            config.activation_scales == ActivationScales::kUe8m0 ? "ue8m0" : "exact"},
+          {"radix", config.radix},
           {"baseline", config.baseline}};
 }
 

@@ -67,6 +67,9 @@ struct Config {
   /// The control: asks served one by one with a hash prefix cache, instead of a prompt forest.
   bool baseline = false;
   std::int32_t chunk_tokens = 0;  ///< most fresh tokens a forward pass; 0: the backend's own
+  /// When texts that begin alike share what they have in common: pays (where the saved compute
+  /// exceeds the cost of another span), always, never.
+  std::string radix = "pays";
   std::vector<TokenPrompt> token_prompts;
   /// Selectivity by template, where a call has no hint of its own: it steers the plan, never the
   /// answer.

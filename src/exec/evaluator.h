@@ -45,10 +45,11 @@ struct FilterAsk {
   std::uint64_t tag = 0;        ///< comes back in the outcome
   std::int32_t priority = 0;    ///< higher first
   std::uint16_t step = 0;       ///< whose tokens it counts to
-  bool follows = false;         ///< another filter was asked about the same documents before
-  bool goes_on = false;         ///< if TRUE another filter will be asked about them
+  bool among_filters = false;   ///< other filters are asked about the same documents
   /// How likely the documents of `key` are read again after this ask.
   double expected_reuse = 0;
+  /// The same by one of these filters, which then also reads how their questions begin.
+  double filter_reuse = 0;
 };
 
 /// One anchor and many partners of a question in join layout.
@@ -61,6 +62,7 @@ struct JoinAsk {
   std::uint64_t tag = 0;
   std::int32_t priority = 0;
   std::uint16_t step = 0;
+  bool goes_on = false;       ///< more will be asked about pairs of the anchor
   double expected_reuse = 0;  ///< of the anchor's document
 };
 

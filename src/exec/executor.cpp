@@ -151,6 +151,7 @@ class Executor::PipelineRun {
   PipelineRun& operator=(const PipelineRun&) = delete;
 
   void Build(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
+    others_.emplace(plan, pipeline, executor_.connection_);
     const StepBuilder builder(plan, executor_.connection_, pipeline);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       runs_.push_back(builder.Build(context(i)));
@@ -203,8 +204,12 @@ class Executor::PipelineRun {
 
  private:
   StepContext context(std::size_t place) const {
-    return {executor_.verdicts_, executor_.evaluator_, executor_.questions_,
-            static_cast<std::uint16_t>(steps_[place]), static_cast<std::uint16_t>(place)};
+    return {executor_.verdicts_,
+            executor_.evaluator_,
+            executor_.questions_,
+            static_cast<std::uint16_t>(steps_[place]),
+            static_cast<std::uint16_t>(place),
+            others_ ? &*others_ : nullptr};
   }
 
   void KeepCounters(std::size_t i) {
@@ -223,6 +228,7 @@ class Executor::PipelineRun {
   const std::vector<std::size_t>& steps_;
   std::vector<StepCounters> described_;
   std::vector<ProgressTeller> tellers_;
+  std::optional<OtherReads> others_;
   std::vector<std::unique_ptr<StepRun>> runs_;
   std::vector<Outcome> outcomes_;
   base::Stopwatch watch_;

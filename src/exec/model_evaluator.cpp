@@ -222,7 +222,7 @@ void ModelEvaluator::NoteHead(std::span<const base::TokenId> question) {
 }
 
 bool ModelEvaluator::KeepsHead(const FilterAsk& ask) const {
-  return filter_questions_ > 1 && head_.size() >= kLeastHead && (ask.follows || ask.goes_on);
+  return filter_questions_ > 1 && head_.size() >= kLeastHead && ask.among_filters;
 }
 
 std::string ModelEvaluator::Fault(TextId id) {
@@ -300,7 +300,7 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
   std::span<const base::TokenId> leaf = prepared.filter_leaf;
   if (KeepsHead(ask)) {
     node = parts_.forest.Child(node, parts_.forest.Segment(head_));
-    parts_.forest.Expect(node, ask.goes_on ? ask.expected_reuse : 0);
+    parts_.forest.Expect(node, ask.filter_reuse);
     leaf = leaf.subspan(head_.size());
   }
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
@@ -523,7 +523,7 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
       node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
   open_[source] = {ask.tag, count};
   ForgetFrame(document);
-  if (ask.expected_reuse > 0 && node != document) {
+  if (ask.goes_on && node != document) {
     parts_.forest.Expect(node, ask.expected_reuse);
     kept_frames_[document] = node;
   }

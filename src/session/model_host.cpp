@@ -184,6 +184,14 @@ void ModelHost::Prepare(text::TextStore& texts) {
   evaluator_->ForestCleared();
 }
 
+infer::RadixMode ModelHost::Radix() const {
+  if (config_.radix == "pays") return infer::RadixMode::kWherePays;
+  if (config_.radix == "always") return infer::RadixMode::kAlways;
+  if (config_.radix == "never") return infer::RadixMode::kNever;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("radix '{}' is none of pays, always, never", config_.radix));
+}
+
 void ModelHost::LoadWeights() {
   weights_ = OpenWeights();
   if (adapter_) weights_ = infer::ApplyAdapter(weights_, adapter_, spec_);
@@ -198,6 +206,7 @@ void ModelHost::LoadWeights() {
   infer::ForestConfig forest;
   forest.kv_tokens = kv_tokens;
   forest.chunk_tokens = ChunkTokens();
+  forest.radix = Radix();
   forest.context_tokens = spec_.context;
   forest.true_rows = static_cast<std::int32_t>(answers_.yes.size());
   forest.answer_rows = static_cast<std::int32_t>(request.answer_tokens.size());

@@ -65,6 +65,7 @@ class ModelHost {
   std::shared_ptr<const infer::WeightSource> OpenWeights() const;
   void LoadWeights();
   std::int32_t ChunkTokens() const;
+  infer::RadixMode Radix() const;
   std::int64_t KvTokens() const;
 
   Config config_;

@@ -63,15 +63,19 @@ void AskFilter::Wait(std::size_t item, std::size_t stage, const Key& key) {
 
 void AskFilter::Submit(std::size_t item, std::size_t stage, const Key& key) {
   ++waiting_;
-  const bool read_again = options_.feeds_later_step || stage + 1 < options_.stages.size();
+  const bool goes_on = stage + 1 < options_.stages.size();
+  const bool read_again = options_.feeds_later_step || goes_on;
+  const double later = LaterChance(options_.relation, key);
+  const bool others =
+      context_.others != nullptr && context_.others->FiltersToo(options_.relation, key);
   context_.evaluator.Ask(FilterAsk{.question = question(options_.stages[stage]),
                                    .key = key,
                                    .tag = Tag(item | (std::uint64_t{stage} << kStageShift)),
                                    .priority = Priority(stage),
                                    .step = context_.step,
-                                   .follows = stage > 0,
-                                   .goes_on = stage + 1 < options_.stages.size(),
-                                   .expected_reuse = read_again ? 1.0 : 0.0});
+                                   .among_filters = stage > 0 || goes_on || others,
+                                   .expected_reuse = read_again ? 1.0 : later,
+                                   .filter_reuse = goes_on ? 1.0 : (others ? later : 0.0)});
 }
 
 bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& judgement) {
@@ -87,7 +91,7 @@ bool AskFilter::Settle(std::size_t item, std::size_t stage, const Judgement& jud
   return survives;
 }
 
-/// Its documents are not read again, as far as this step knows.
+/// Its documents are not read again by this step and those that it feeds.
 void AskFilter::Drop(std::size_t item, std::size_t stage) {
   if (!keeps_documents()) return;
   for (std::size_t asked = 0; asked <= stage; ++asked) {
@@ -95,7 +99,9 @@ void AskFilter::Drop(std::size_t item, std::size_t stage) {
                                                        options_.stages[asked - 1].columns);
     if (again) continue;
     FillKey(item, asked, key_);
-    if (!HasNull(key_)) context_.evaluator.Expect(question(options_.stages[asked]), key_, 0);
+    if (HasNull(key_)) continue;
+    context_.evaluator.Expect(question(options_.stages[asked]), key_,
+                              LaterChance(options_.relation, key_));
   }
 }
 

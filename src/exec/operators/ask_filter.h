@@ -18,6 +18,7 @@ class AskFilter : public StepRun {
     bool feeds_later_step = false;  ///< a surviving tuple's document will be read again
     /// A computed column: every tuple needs the value, none is dropped by it.
     bool is_column = false;
+    std::optional<plan::RelationId> relation = std::nullopt;  ///< whose rows these are, if one's
   };
   AskFilter(const StepContext& context, Domain domain, Options options);
 

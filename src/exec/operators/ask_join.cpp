@@ -273,7 +273,8 @@ void AskJoin::BeginStage(std::size_t index) {
       const bool read_again = anchor.stage + 1 < stages_.size() || next_ != nullptr;
       context_.evaluator.Ask(JoinAsk{question(options_.stages[anchor.stage]), anchor_key,
                                      state.list, ask, Tag(index), Priority(anchor.stage),
-                                     context_.step, read_again ? 1.0 : 0.0});
+                                     context_.step, read_again,
+                                     read_again ? 1.0 : LaterChance(options_.anchor, anchor_key)});
     }
   }
   if (anchor.waiting == 0 && !stage_by_stage_) EndStage(index);
@@ -323,7 +324,10 @@ void AskJoin::EndStage(std::size_t index) {
   const bool expected = anchor.stage > 0 || options_.admitted_by || next_ != nullptr;
   if (!goes_on && expected) {
     const std::vector<TextId> anchor_key = AnchorKey(anchor.stage, index);
-    if (!HasNull(anchor_key)) context_.evaluator.Expect(question(stage), anchor_key, 0);
+    if (!HasNull(anchor_key)) {
+      context_.evaluator.Expect(question(stage), anchor_key,
+                                LaterChance(options_.anchor, anchor_key));
+    }
   }
   if (last) {
     if (goes_on) next_->Admit(domain_.anchors.row(index));

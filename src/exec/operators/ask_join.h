@@ -40,6 +40,7 @@ class AskJoin : public StepRun {
     /// Set where anchors come one by one (Admit): the anchor's columns that are the admitted
     /// tuples.
     std::optional<std::vector<std::size_t>> admitted_by = std::nullopt;
+    std::optional<plan::RelationId> anchor = std::nullopt;  ///< whose rows the anchors are
   };
   AskJoin(const StepContext& context, PairDomain domain, Options options);
 

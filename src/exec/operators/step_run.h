@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/evaluator.h"
+#include "exec/other_reads.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
 
@@ -18,7 +19,8 @@ struct StepContext {
   std::span<const QuestionId>
       questions;  ///< the evaluator's, index = question of StatementVerdicts
   std::uint16_t step = 0;
-  std::uint16_t place = 0;  ///< among the steps that run at once (Pipeline)
+  std::uint16_t place = 0;             ///< among the steps that run at once (Pipeline)
+  const OtherReads* others = nullptr;  ///< null: nothing is known of other steps
 };
 
 /// A predicate of a step, with the columns of the step's domain that its call's arguments are.
@@ -78,6 +80,11 @@ class StepRun {
   }
   QuestionId question(const Stage& stage) const {
     return context_.questions[context_.verdicts.question_of(stage.call)];
+  }
+  /// How likely a later step reads a document of this step's `relation` again.
+  double LaterChance(std::optional<plan::RelationId> relation,
+                     std::span<const TextId> document) const {
+    return context_.others == nullptr ? 0 : context_.others->ChanceOf(relation, document);
   }
   /// Counts the rows that have no verdict because a key's evaluation failed.
   void CountFailure(const Stage& stage, std::span<const TextId> key, std::uint64_t rows);

@@ -125,6 +125,56 @@ TEST_F(SuiteRunTest, CountsAreThoseOfTheTablesAlone) {
   }
 }
 
+/// Tokens that were run beyond the minimum, as a share of it, over these queries.
+struct RegretBound {
+  const char* name;
+  std::uint64_t kv_tokens;
+  std::int32_t chunk_tokens;
+  const char* radix;
+  std::vector<std::string> only;  ///< empty: all
+  double most;
+};
+
+class RegretTest : public SuiteRunTest, public testing::WithParamInterface<RegretBound> {};
+
+TEST_P(RegretTest, IsBounded) {
+  const RegretBound& bound = GetParam();
+  SuiteRunOptions options = Options();
+  options.only = bound.only;
+  options.config.kv_tokens = bound.kv_tokens;
+  options.config.chunk_tokens = bound.chunk_tokens;
+  options.config.radix = bound.radix;
+  RunSuite(options);
+  std::size_t queries = 0;
+  for (const Query& query : Queries()) {
+    if (!fs::exists(folder_ / "out" / (std::string(query.name) + ".json"))) continue;
+    ++queries;
+    const Json tokens = ResultOf(query.name)["tokens"];
+    EXPECT_LE(tokens["regret"].get<double>(), bound.most * tokens["minimum"].get<double>())
+        << query.name;
+  }
+  EXPECT_EQ(queries, bound.only.empty() ? Queries().size() : bound.only.size());
+}
+
+/// The published budget is 362,250 positions at scale 0.1, with chunks of 32,768 tokens; two
+/// trajectories have at most 48,000 tokens.
+const std::vector<std::string> kBounded = {"IMDB-3", "FEV-9", "BIO-4"};
+INSTANTIATE_TEST_SUITE_P(
+    Budgets, RegretTest,
+    testing::Values(RegretBound{"AllSharedNoneEvicted", 100'000'000, 0, "always", {}, 0},
+                    RegretBound{"NoneEvicted", 100'000'000, 0, "pays", {}, 0.005},
+                    RegretBound{"PublishedBudget", 36'225, 3277, "pays", kBounded, 0.05},
+                    RegretBound{
+                        "TwoTrajectories", 48'000, 8192, "pays", {"AGENT-1", "AGENT-2"}, 0.02}),
+    [](const auto& bound) { return std::string(bound.param.name); });
+
+TEST_F(SuiteRunTest, RefusesAnUnknownRadix) {
+  SuiteRunOptions options = Options();
+  options.only = {"FEV-1"};
+  options.config.radix = "sometimes";
+  ExpectError(options, ErrorCode::kUsage, "radix 'sometimes'");
+}
+
 TEST_F(SuiteRunTest, PlantsTheAnswersThatAreAskedFor) {
   SuiteRunOptions options = Options();
   options.answers = "truth";
