@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
 
@@ -19,11 +17,10 @@
 #include "session/connection_catalog.h"
 #include "session/describe.h"
 #include "session/planning_device.h"
-#include "session/power_meter.h"
 #include "session/rows_result.h"
+#include "session/time_into.h"
 #include "session/token_prompts_check.h"
 #include "session/user_position.h"
-#include "spec/roofline.h"
 
 namespace quail::session {
 namespace {
@@ -42,19 +39,6 @@ void Drain(relational::Connection& connection, std::string_view sql) {
   while (stream->Next()) {
   }
 }
-
-/// Adds the time until it goes to a figure of the report.
-class TimeInto {
- public:
-  explicit TimeInto(double& seconds) : seconds_(seconds) {}
-  ~TimeInto() { seconds_ += watch_.seconds(); }
-  TimeInto(const TimeInto&) = delete;
-  TimeInto& operator=(const TimeInto&) = delete;
-
- private:
-  double& seconds_;
-  base::Stopwatch watch_;
-};
 
 }  // namespace
 
@@ -288,142 +272,6 @@ std::int64_t AiStatement::LongestPrompt() const {
   if (state_.oracle) return 0;
   const infer::ForestConfig& config = state_.model->forest()->config();
   return std::min<std::int64_t>(config.context_tokens, config.kv_tokens);
-}
-
-void AiStatement::TellOfCuts() {
-  std::uint64_t cut = 0;
-  for (const RunReport::Step& step : report_.steps) {
-    if (step.counters.tokens) cut += step.counters.tokens->cut_asks;
-  }
-  if (cut == 0) return;
-  Notice(fmt::format(
-      "{} longer than the {} tokens that fit: a part of the texts was left out, as "
-      "on_long says",
-      cut == 1 ? "1 prompt was" : fmt::format("{} prompts were", cut), LongestPrompt()));
-}
-
-void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && next < steps.size(); ++i) {
-    exec::StepCounters described;
-    if (!exec::DescribeStep(plan_, i, described)) continue;
-    RunReport::Step step;
-    step.counters = steps[next++];
-    if (i < plan_.estimates.size()) step.estimate = plan_.estimates[i];
-    step.name = step.estimate && !step.estimate->name.empty()
-                    ? step.estimate->name
-                    : fmt::format("{} {}", described.kind, fmt::join(described.tables, " x "));
-    if (step.estimate && step.estimate->selectivity_from == "hint") {
-      step.hint = step.estimate->selectivity;
-    }
-    if (step.counters.kind == "join") {
-      report_.pairs = report_.pairs.value_or(0) + step.counters.asked;
-    }
-    report_.steps.push_back(std::move(step));
-  }
-  TellOfElse();
-  TellOfCuts();
-  FillFailures();
-  FillModel();
-}
-
-/// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
-void AiStatement::TellOfElse() {
-  std::uint64_t rows = 0;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && next < report_.steps.size(); ++i) {
-    exec::StepCounters described;
-    if (!exec::DescribeStep(plan_, i, described)) continue;
-    const exec::StepCounters& counters = report_.steps[next++].counters;
-    const auto* column = std::get_if<plan::AskColumnStep>(&plan_.steps[i]);
-    if (column == nullptr) continue;
-    if (std::ranges::find(plan_.case_calls, column->call) == plan_.case_calls.end()) continue;
-    for (const auto& [reason, failed] : counters.error_rows) rows += failed;
-  }
-  if (rows == 0) return;
-  Notice(fmt::format("{} had no verdict and fell into ELSE",
-                     rows == 1 ? "1 row" : fmt::format("{} rows", rows)));
-}
-
-void AiStatement::FillFailures() {
-  std::map<std::string, RunReport::Failure> failures;
-  for (const RunReport::Step& step : report_.steps) {
-    for (const auto& [reason, rows] : step.counters.error_rows) failures[reason].rows += rows;
-  }
-  for (std::size_t q = 0; q < verdicts_->questions(); ++q) {
-    const exec::VerdictTable& table = verdicts_->table(q);
-    const auto call = std::ranges::find_if(plan_.calls, [&](const plan::Call& candidate) {
-      return verdicts_->question_of(candidate.id) == q;
-    });
-    for (const auto& failure : table.Failures()) {
-      const std::string& reason = table.reasons()[failure.reason];
-      ++failures[reason].count;
-      nlohmann::json arguments = nlohmann::json::array();
-      for (const base::TextId id : failure.key) {
-        arguments.push_back(std::string(state_.texts.text(id)));
-      }
-      state_.errors.push_back(
-          {report_.query, call->function, call->prompt,
-           arguments.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), reason,
-           std::to_string(failure.rows)});
-    }
-  }
-  for (auto& [reason, failure] : failures) {
-    failure.reason = reason;
-    report_.failures.push_back(failure);
-  }
-}
-
-/// Time for what Config::check_minimum asks for, which is none of the statement's.
-double AiStatement::CheckSeconds() const {
-  const auto found = report_.seconds.find("check");
-  return found == report_.seconds.end() ? 0 : found->second;
-}
-
-void AiStatement::FillModel() {
-  if (state_.oracle || !state_.model) return;
-  report_.model = state_.model->ModelReport();
-  report_.device = state_.model->DeviceReport();
-  FillPower();
-  const infer::PromptForest* forest = state_.model->forest();
-  if (forest == nullptr) return;
-  const infer::ForestCounters& counters = forest->counters();
-  report_.seconds["model"] = counters.model_seconds;
-  report_.minimum_tokens = counters.minimum_tokens;
-  RunReport::Chunks chunks;
-  chunks.count = counters.chunks;
-  auto sizes = counters.chunk_sizes;
-  if (!sizes.empty()) {
-    std::ranges::sort(sizes);
-    chunks.median_tokens = sizes[sizes.size() / 2];
-    chunks.max_tokens = sizes.back();
-  }
-  report_.chunks = chunks;
-  RunReport::Kv kv;
-  kv.capacity_tokens = forest->config().kv_tokens;
-  kv.peak_tokens = counters.kv_peak_tokens;
-  kv.evictions = counters.evictions;
-  spec::Workload work;
-  for (const auto& step : counters.steps) {
-    kv.recomputed_tokens += step.recomputed_tokens;
-    work.tokens += static_cast<double>(step.fresh_tokens);
-  }
-  report_.kv = kv;
-  work.attention_pairs = static_cast<double>(counters.attention_pairs);
-  work.kv_written = work.tokens;
-  work.passes = static_cast<double>(counters.chunks);
-  report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
-  if (const exec::AskedPaths* asked = state_.model->asked()) {
-    const TimeInto timed(report_.seconds["check"]);
-    report_.sorted_minimum_tokens = asked->CountDistinctTokens();
-  }
-}
-
-void AiStatement::FillPower() {
-  const auto usage = state_.model->usage();
-  if (!usage || !usage_before_) return;
-  report_.device_peak_bytes = usage->peak_memory_bytes;
-  report_.power = PowerBetween(*usage_before_, *usage, steps_watch_.seconds());
 }
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {
