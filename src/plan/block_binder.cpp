@@ -42,7 +42,7 @@ BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place
 
 void BlockBinder::Bind() {
   NameUnnamedItems();
-  on_demand_ = place_.on_demand || ReadsAiRows() || !DescribeItems() || UsesWholeRow();
+  on_demand_ = place_.on_demand || ReadsAiRows() || !DescribeItems() || ShowsAddedColumns();
   if (on_demand_) return BindOnDemand();
   AddItems();
   ShortenSchemaNames(select_);
@@ -231,7 +231,30 @@ void BlockBinder::AddTerms(Json& node, bool core) {
   terms_.push_back(term);
 }
 
+/// In AND terms a column that USING merged is the left side's: a domain has its own FROM, where the
+/// bare name would be two columns.
+void BlockBinder::QualifyUsingColumns(Json& node) const {
+  if (sql::IsQueryNode(node)) return;
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  for (const FromJoin& join : from_.joins) {
+    if (path.size() != 1 || !join.core) continue;
+    for (const Json& name : (*join.node)["using_columns"]) {
+      if (!sql::SameWord(name.get<std::string>(), path[0])) continue;
+      for (std::size_t i = 0; i < items_.size(); ++i) {
+        if (!Has(join.left, i) || FindColumn(from_.items[i].columns, path[0]) < 0) continue;
+        node["column_names"] = {from_.items[i].alias, path[0]};
+        return;
+      }
+    }
+  }
+  sql::ForEachChild(node, [this](Json& child) { QualifyUsingColumns(child); });
+}
+
 void BlockBinder::CollectTerms() {
+  for (const FromJoin& join : from_.joins) {
+    if (join.core) QualifyUsingColumns((*join.node)["condition"]);
+  }
+  QualifyUsingColumns(select_["where_clause"]);
   for (const FromJoin& join : from_.joins) {
     if (join.core) AddTerms((*join.node)["condition"], true);
   }

@@ -72,7 +72,7 @@ class BlockBinder {
   // Names and shape.
   bool ReadsAiRows() const;
   bool DescribeItems();
-  bool UsesWholeRow() const;
+  bool ShowsAddedColumns() const;
   void AddItems();
   std::optional<columnar::Schema> ColumnsOf(std::size_t item);
   void NameUnnamedItems();
@@ -84,6 +84,7 @@ class BlockBinder {
   const sql::Json* SelectAlias(const std::string& name) const;
 
   // AND terms.
+  void QualifyUsingColumns(sql::Json& node) const;
   void CollectTerms();
   void AddTerms(sql::Json& node, bool core);
   void PushLocalTerms();

@@ -19,20 +19,34 @@ namespace {
 /// Column names that a block's tree mentions, in lower case.
 struct Mentions {
   bool everything = false;
+  bool by_pattern = false;          ///< COLUMNS('..'), COLUMNS(c -> ..)
+  bool by_number = false;           ///< #1
   std::set<std::string> all_of;     ///< aliases under a star
   std::set<std::string> bare;       ///< column, or the first part of a longer path
+  std::set<std::string> alone;      ///< a path of one part
   std::set<std::string> qualified;  ///< alias.column
 };
+
+/// Whether a column's name is one that relations' tables have beside the user's.
+bool IsAddedName(std::string_view name) {
+  const std::string lower = sql::LowerCase(name);
+  constexpr std::string_view kDigits = "0123456789_";
+  return lower == "quail_row" || ((lower.starts_with("quail_t") || lower.starts_with("quail_p")) &&
+                                  lower.find_first_not_of(kDigits, 7) == std::string::npos);
+}
 
 void Collect(const Json& node, bool nested, Mentions& mentions) {
   const std::vector<std::string> path = sql::ColumnPath(node);
   if (!path.empty()) mentions.bare.insert(sql::LowerCase(path[0]));
+  if (path.size() == 1) mentions.alone.insert(sql::LowerCase(path[0]));
+  if (sql::ClassOf(node) == "POSITIONAL_REFERENCE") mentions.by_number = true;
   if (path.size() > 1) {
     mentions.qualified.insert(sql::LowerCase(path[0]) + "." + sql::LowerCase(path[1]));
   }
   if (sql::ClassOf(node) == "STAR" && !nested) {
     const std::string_view alias = sql::TextMember(node, "relation_name");
     if (alias.empty()) mentions.everything = true;
+    if (node.contains("expr") && !node["expr"].is_null()) mentions.by_pattern = true;
     mentions.all_of.insert(sql::LowerCase(alias));
   }
   if (node.is_object() && node.contains("using_columns")) {
@@ -74,25 +88,39 @@ void BlockBinder::HideColumns(Json& node) {
     }
     return;
   }
+  // ORDER BY ALL is a star too: over the select list, which has none of ours.
+  const bool is_order = node.is_object() && node.contains("null_order");
+  if (is_order && sql::ClassOf(node["expression"]) == "STAR") return;
   sql::ForEachChild(node, [this](Json& child) {
     if (!sql::IsQueryNode(child)) HideColumns(child);
   });
 }
 
-/// An item's name as a value: no columns of ours say what it is.
-bool BlockBinder::UsesWholeRow() const {
+/// Whether the block could show the columns that we add in a way that nothing hides: whole rows,
+/// columns by pattern or by number, a struct's members; or has columns named as ours are.
+bool BlockBinder::ShowsAddedColumns() const {
   Mentions mentions;
   for (const Json& part : select_) {
     if (part.is_structured()) Collect(part, false, mentions);
   }
-  return std::any_of(from_.items.begin(), from_.items.end(), [&](const FromItem& item) {
+  if (mentions.by_pattern || mentions.by_number) return true;
+  const auto& items = from_.items;
+  const auto has_column = [&](const std::string& name) {
+    return std::any_of(items.begin(), items.end(),
+                       [&](const FromItem& item) { return FindColumn(item.columns, name) >= 0; });
+  };
+  const auto is_alias = [&](const std::string& name) {
+    return std::any_of(items.begin(), items.end(),
+                       [&](const FromItem& item) { return sql::SameWord(item.alias, name); });
+  };
+  for (const std::string& starred : mentions.all_of) {
+    if (!starred.empty() && !is_alias(starred)) return true;
+  }
+  return std::any_of(items.begin(), items.end(), [&](const FromItem& item) {
     const std::string alias = sql::LowerCase(item.alias);
-    const bool is_column =
-        std::any_of(from_.items.begin(), from_.items.end(),
-                    [&](const FromItem& other) { return FindColumn(other.columns, alias) >= 0; });
-    if (!mentions.bare.contains(alias) || is_column) return false;
-    const auto starts = mentions.qualified.lower_bound(alias + ".");
-    return starts == mentions.qualified.end() || !starts->starts_with(alias + ".");
+    if (mentions.alone.contains(alias) && !has_column(alias)) return true;
+    return std::any_of(item.columns.begin(), item.columns.end(),
+                       [](const columnar::Field& field) { return IsAddedName(field.name); });
   });
 }
 
