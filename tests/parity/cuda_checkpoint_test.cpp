@@ -40,8 +40,9 @@ class CudaCheckpoint : public testing::TestWithParam<const char*> {
     golden_ = nlohmann::json::parse(stream);
     ASSERT_EQ(golden_["answers"][0], LoadedModel::kFirstAnswer);
     ASSERT_EQ(golden_["answers"].size(), LoadedModel::kAnswers);
-    loaded_ = std::make_unique<LoadedModel>(spec_, *weights_,
-                                            infer::cuda::CreateCudaBackend({0, 4096, false}));
+    loaded_ = std::make_unique<LoadedModel>(
+        spec_, *weights_,
+        infer::cuda::CreateCudaBackend({.max_chunk_tokens = 4096, .poison_activations = true}));
   }
 
   Tolerance tolerance() const {

@@ -16,6 +16,8 @@ class Activations {
  public:
   /// Throws Error{kOutOfMemory}.
   void Allocate(const spec::ModelSpec& spec, bool fp8, std::int32_t rows);
+  /// Fills everything with NaN (all bits set is one in bf16, e4m3 and fp32).
+  void Poison();
 
   __nv_bfloat16* residual() const { return residual_.as<__nv_bfloat16>(); }            ///< [T, C]
   __nv_bfloat16* kept_residual() const { return kept_residual_.as<__nv_bfloat16>(); }  ///< [T, C]

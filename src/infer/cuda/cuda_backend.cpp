@@ -14,6 +14,7 @@
 #include "infer/cuda/attention_select.h"
 #include "infer/cuda/cuda_chunk.h"
 #include "infer/cuda/device_memory.h"
+#include "infer/cuda/device_support.h"
 #include "infer/cuda/device_weights.h"
 #include "infer/cuda/gemm_bf16.h"
 #include "infer/cuda/gpu_usage.h"
@@ -59,12 +60,15 @@ class CudaBackend final : public Backend {
 
   void Configure(const BackendModel& model) override {
     CheckSupported(model.spec);
+    CheckFits(model.spec, options_.max_chunk_tokens, static_cast<std::int64_t>(FreeDeviceBytes()),
+              info_.device);
     spec_ = model.spec;
     fp8_ = spec_.weight_type == spec::WeightType::kFp8Block;
     rounding_ = options_.power_of_two_scales ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
     info_.compute_type = fp8_ ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
     LoadRotation(model.rope);
     activations_.Allocate(spec_, fp8_, options_.max_chunk_tokens);
+    if (options_.poison_activations) activations_.Poison();
   }
 
   WeightId LoadLinear(std::span<const std::shared_ptr<const WeightTensor>> parts) override {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "infer/backend.h"
 
@@ -12,6 +13,9 @@ struct CudaOptions {
   std::int32_t max_chunk_tokens = 32768;
   /// Round activation scales up to powers of two, as other engines do: for comparing answers.
   bool power_of_two_scales = false;
+  /// Fill what the kernels of a chunk write for each other with NaN when it is made: for tests, in
+  /// which a value that is read and was never written then shows.
+  bool poison_activations = false;
 };
 
 /// Whether this computer has a GPU that the backend can use; `reason` says why not ("no NVIDIA

@@ -1,49 +1,42 @@
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <string>
 
 #include "infer/cuda/cuda_backend.h"
 #include "infer/cuda/device_memory.h"
+#include "infer/cuda/device_support.h"
 
 namespace quail::infer::cuda {
 namespace {
 
-constexpr int kNeededMajor = 9;
-
-/// CUDA's version numbers are 1000 * major + 10 * minor.
-std::string VersionName(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
-std::string DriverTooOld() {
-  int supported = 0;
-  if (cudaDriverGetVersion(&supported) != cudaSuccess || supported == 0) {
-    return "no NVIDIA driver is installed";
-  }
-  return fmt::format("the NVIDIA driver supports CUDA {}; this program needs {}",
-                     VersionName(supported), VersionName(CUDART_VERSION));
+/// What there is to know up to the first fault, which `fault` then says.
+DeviceFacts ReadFacts(int device, cudaError_t& fault) {
+  DeviceFacts facts;
+  facts.runtime_version = CUDART_VERSION;
+  facts.device = device;
+  CheckCuda(cudaDriverGetVersion(&facts.driver_version), "cudaDriverGetVersion");
+  fault = cudaGetDeviceCount(&facts.devices);
+  static_cast<void>(cudaGetLastError());
+  if (fault != cudaSuccess || device >= facts.devices) return facts;
+  cudaDeviceProp properties{};
+  CheckCuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  facts.name = properties.name;
+  facts.major = properties.major;
+  facts.minor = properties.minor;
+  return facts;
 }
 
 }  // namespace
 
 CudaAvailability FindCuda(int device) {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  static_cast<void>(cudaGetLastError());
-  if (status == cudaErrorInsufficientDriver) return {false, DriverTooOld()};
-  if (status != cudaSuccess) return {false, cudaGetErrorString(status)};
-  if (device >= count)
-    return {false, fmt::format("no GPU {}: this computer has {}", device, count)};
-  cudaDeviceProp properties{};
-  CheckCuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  if (properties.major != kNeededMajor) {
-    return {
-        false,
-        fmt::format("{} has compute capability {}.{}; the CUDA backend is built for 9.0 (Hopper)",
-                    properties.name, properties.major, properties.minor)};
-  }
-  return {true, properties.name};
+  cudaError_t fault = cudaSuccess;
+  const DeviceFacts facts = ReadFacts(device, fault);
+  // A driver that is missing or too old is also a fault of the first call; its numbers say more.
+  const bool driver_is_enough =
+      facts.driver_version != 0 && facts.driver_version >= facts.runtime_version;
+  if (fault != cudaSuccess && driver_is_enough) return {false, cudaGetErrorString(fault)};
+  if (const auto reason = WhyUnusable(facts)) return {false, *reason};
+  return {true, facts.name};
 }
 
 }  // namespace quail::infer::cuda
