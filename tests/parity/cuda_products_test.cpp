@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <span>
@@ -39,7 +40,8 @@ std::vector<Heads> AllAttentionVariants() {
 
 class CudaAttention : public testing::TestWithParam<Heads> {
  protected:
-  static constexpr std::int32_t kKvHeads = 2;
+  /// Tiles times these are more units than a GPU has multiprocessors.
+  static constexpr std::int32_t kKvHeads = 6;
   static constexpr std::int32_t kSlots = 700;
 
   std::size_t dim() const { return static_cast<std::size_t>(GetParam().head_dim); }
@@ -192,15 +194,29 @@ struct Fp8Product {
     }
   }
 
+  static double ValueOf(__nv_fp8_e4m3 code) {
+    static const std::array<double, 256> values = [] {
+      std::array<double, 256> all{};
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = static_cast<double>(infer::Fp8ToFloat(static_cast<std::uint8_t>(i)));
+      }
+      return all;
+    }();
+    return values[code.__x];
+  }
+
   double At(std::int64_t row, std::int64_t column) const {
     double sum = 0;
-    for (std::int64_t i = 0; i < k; ++i) {
-      const double scale =
-          static_cast<double>(a_scales[static_cast<std::size_t>(i / 128 * pitch + row)]) *
-          static_cast<double>(
-              b_scales[static_cast<std::size_t>(column / 128 * (k / 128) + i / 128)]);
-      sum += static_cast<double>(ToFloat(a[static_cast<std::size_t>(row * k + i)])) *
-             static_cast<double>(ToFloat(b[static_cast<std::size_t>(column * k + i)])) * scale;
+    const __nv_fp8_e4m3* x = &a[static_cast<std::size_t>(row * k)];
+    const __nv_fp8_e4m3* y = &b[static_cast<std::size_t>(column * k)];
+    for (std::int64_t block = 0; block < k / 128; ++block) {
+      double products = 0;
+      for (std::int64_t i = block * 128; i < block * 128 + 128; ++i) {
+        products += ValueOf(x[i]) * ValueOf(y[i]);
+      }
+      const float a_scale = a_scales[static_cast<std::size_t>(block * pitch + row)];
+      const float b_scale = b_scales[static_cast<std::size_t>(column / 128 * (k / 128) + block)];
+      sum += products * static_cast<double>(a_scale) * static_cast<double>(b_scale);
     }
     return sum;
   }
@@ -250,6 +266,12 @@ TEST(CudaProducts, Fp8ProductsAtRaggedRows) {
     ExpectProduct({rows, 384, 640}, 384);
     ExpectProduct({rows, 256, 256}, 640);
   }
+}
+
+TEST(CudaProducts, Fp8ProductsInSmallTilesOverSeveralWaves) {
+  ASSERT_EQ(SelectFp8Gemm({1'000, 2'560, 2'560}), Fp8Gemm::k128x128);
+  ASSERT_GT(GemmTiles({1'000, 2'560, 2'560}, 128, 128), 132);
+  ExpectProduct({1'000, 2'560, 2'560}, 2'560);
 }
 
 TEST(CudaProducts, Fp8ProductsInLargeTiles) {

@@ -99,8 +99,8 @@ class ActivationOut {
       ASSERT_NEAR(scale, exact, (1e-3 + slack) * exact);
     } else {
       ASSERT_EQ(std::log2(scale), std::floor(std::log2(scale)));
-      ASSERT_GE(scale, 0.999 * exact);
-      ASSERT_LE(scale, 2.001 * exact);
+      ASSERT_GE(scale, (0.999 - slack) * exact);
+      ASSERT_LE(scale, (2.001 + 2 * slack) * exact);
     }
     for (std::size_t i = 0; i < got.size(); ++i) {
       ASSERT_NEAR(static_cast<double>(ToFloat(got[i])) * scale, wanted[i],

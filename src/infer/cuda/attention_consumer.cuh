@@ -231,8 +231,7 @@ class Consumer {
       for (int n = 0; n < kKeys / 8; ++n) {
         largest = fmaxf(largest, fmaxf(scores[n * 4 + 2 * half], scores[n * 4 + 2 * half + 1]));
       }
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 1));
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, 2));
+      largest = RowMaximum(largest);
       corrections.factor[half] = 1;
       // A row that has seen no key keeps weight 0: minus infinity minus itself is NaN, which is not
       // greater (case 50).
@@ -292,8 +291,7 @@ class Consumer {
           amax = fmaxf(amax, fabsf(output_[i]));
         }
       }
-      amax = fmaxf(amax, __shfl_xor_sync(0xffffffff, amax, 1));
-      amax = fmaxf(amax, __shfl_xor_sync(0xffffffff, amax, 2));
+      amax = RowMaximum(amax);
       Store(kv_head, half, amax);
     }
   }
@@ -307,7 +305,7 @@ class Consumer {
     if (a_.out.bf16 != nullptr && listed) StoreBf16(a_.out.bf16 + at, half);
     if (a_.out.fp8 == nullptr) return;
     const float scale = ScaleFor(amax, a_.rounding);
-    StoreFp8(listed ? a_.out.fp8 + at : nullptr, half, 1.0f / scale);
+    StoreFp8Row(output_, half, 1.0f / scale, listed ? a_.out.fp8 + at : nullptr);
     if (listed && lane_ % 4 == 0) a_.out.scales[head * a_.out.scale_pitch + row] = scale;
   }
 
@@ -317,39 +315,6 @@ class Consumer {
       *reinterpret_cast<unsigned*>(to + n * 8 + lane_ % 4 * 2) =
           PackPair(output_[n * 4 + 2 * half], output_[n * 4 + 2 * half + 1]);
     }
-  }
-
-  /// Four lanes hold a row, two neighbouring columns of every eight each. They exchange them four
-  /// columns blocks at a time, so that each writes eight bytes at once. `to`: null = nothing is
-  /// written; all lanes call it.
-  __device__ void StoreFp8(__nv_fp8_e4m3* to, int half, float inverse) const {
-    const bool odd = (lane_ & 1) != 0;
-    const bool upper = (lane_ & 2) != 0;
-#pragma unroll
-    for (int k = 0; k < D / 32; ++k) {
-      const unsigned first = Fp8Pair(4 * k, half, inverse) | Fp8Pair(4 * k + 1, half, inverse)
-                                                                 << 16;
-      const unsigned second = Fp8Pair(4 * k + 2, half, inverse) | Fp8Pair(4 * k + 3, half, inverse)
-                                                                      << 16;
-      // Lower lanes get the first two blocks of all, upper lanes the others.
-      const unsigned other = __shfl_xor_sync(0xffffffff, upper ? first : second, 2);
-      const unsigned low = upper ? other : first;    // of lane 0 or 1 of the four
-      const unsigned high = upper ? second : other;  // of lane 2 or 3
-      // Even lanes get the lower of the two blocks.
-      const unsigned sent = __byte_perm(low, high, odd ? 0x5410 : 0x7632);
-      const unsigned got = __shfl_xor_sync(0xffffffff, sent, 1);
-      const unsigned kept = __byte_perm(low, high, odd ? 0x7632 : 0x5410);
-      const unsigned left = odd ? got : kept;   // of lanes 0 and 2
-      const unsigned right = odd ? kept : got;  // of lanes 1 and 3
-      const uint2 bytes = {__byte_perm(left, right, 0x5410), __byte_perm(left, right, 0x7632)};
-      if (to != nullptr) *reinterpret_cast<uint2*>(to + (4 * k + lane_ % 4) * 8) = bytes;
-    }
-  }
-
-  __device__ unsigned Fp8Pair(int n, int half, float inverse) const {
-    const float2 pair =
-        make_float2(output_[n * 4 + 2 * half] * inverse, output_[n * 4 + 2 * half + 1] * inverse);
-    return __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3);
   }
 
   const AttentionArguments& a_;

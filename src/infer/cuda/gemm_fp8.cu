@@ -16,20 +16,6 @@ constexpr unsigned kBlockK = 128;
 constexpr unsigned kTmaThreads = 128;
 constexpr unsigned kMathThreads = 256;
 
-/// A row-major matrix [outer, inner] of bytes or wider elements.
-CUtensorMap MatrixMap(const void* data, CUtensorMapDataType type, std::uint64_t inner,
-                      std::uint64_t outer, std::uint64_t pitch_bytes, std::uint32_t box_inner,
-                      std::uint32_t box_outer) {
-  const bool scales = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  return EncodeTensorMap({data,
-                          type,
-                          2,
-                          {inner, outer, 1},
-                          {pitch_bytes, 0},
-                          {box_inner, box_outer, 1},
-                          scales ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B});
-}
-
 constexpr std::size_t Align(std::size_t bytes, std::size_t to) {
   return (bytes + to - 1) / to * to;
 }
@@ -61,12 +47,16 @@ struct Variant {
     const auto k = static_cast<std::uint64_t>(a.shape.k);
     const std::size_t shared = SharedBytes(a.shape.k);
     QUAIL_CHECK_LE(shared, kLimit);
-    CUtensorMap map_a = MatrixMap(a.a, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, m, k, kBlockK, kBlockM);
-    CUtensorMap map_b = MatrixMap(a.b, CU_TENSOR_MAP_DATA_TYPE_UINT8, k, n, k, kBlockK, kBlockN);
-    CUtensorMap map_d = MatrixMap(a.out, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, n, m,
-                                  static_cast<std::uint64_t>(a.out_stride) * 2, 64, kBlockM);
-    CUtensorMap map_scales = MatrixMap(a.a_scales, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, m, k / kBlockK,
-                                       static_cast<std::uint64_t>(a.a_scale_pitch) * 4, kBlockM, 1);
+    CUtensorMap map_a = ByteMatrixMap(a.a, m, k, kBlockM);
+    CUtensorMap map_b = ByteMatrixMap(a.b, n, k, kBlockN);
+    CUtensorMap map_d = EncodeTensorMap({a.out,
+                                         CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                         2,
+                                         {n, m, 1},
+                                         {static_cast<std::uint64_t>(a.out_stride) * 2, 0},
+                                         {64, kBlockM, 1},
+                                         CU_TENSOR_MAP_SWIZZLE_128B});
+    CUtensorMap map_scales = ScalesMap(a.a_scales, m, k / kBlockK, a.a_scale_pitch, kBlockM);
     auto* b_scales = const_cast<float*>(a.b_scales);
     int* grouped_layout = nullptr;
     auto shape_m = static_cast<std::uint32_t>(m);

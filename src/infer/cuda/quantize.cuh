@@ -75,6 +75,45 @@ __device__ inline void StoreFp8Piece(__nv_fp8_e4m3* to, const float (&values)[kP
   *reinterpret_cast<uint2*>(to) = raw;
 }
 
+/// The row maximum of `value` over the four lanes that hold a row of the tensor cores' results.
+__device__ inline float RowMaximum(float value) {
+  value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, 1));
+  return fmaxf(value, __shfl_xor_sync(0xffffffff, value, 2));
+}
+
+/// Writes one of a thread's two rows of 128 columns of the tensor cores' results in e4m3: four
+/// lanes hold a row, two neighbouring columns of every eight each. They exchange them four column
+/// blocks at a time, so that each writes eight bytes at once. `half`: 0 the upper row, 1 the lower.
+/// `to`: the row's first column, null = nothing is written; all lanes call it.
+__device__ inline void StoreFp8Row(const float (&values)[64], int half, float inverse,
+                                   __nv_fp8_e4m3* to) {
+  const auto lane = static_cast<int>(threadIdx.x % 32);
+  const bool odd = (lane & 1) != 0;
+  const bool upper = (lane & 2) != 0;
+  const auto pair = [&](int n) -> unsigned {
+    const float2 two =
+        make_float2(values[n * 4 + 2 * half] * inverse, values[n * 4 + 2 * half + 1] * inverse);
+    return __nv_cvt_float2_to_fp8x2(two, __NV_SATFINITE, __NV_E4M3);
+  };
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    const unsigned first = pair(4 * k) | pair(4 * k + 1) << 16;
+    const unsigned second = pair(4 * k + 2) | pair(4 * k + 3) << 16;
+    // Lower lanes get the first two blocks of all, upper lanes the others.
+    const unsigned other = __shfl_xor_sync(0xffffffff, upper ? first : second, 2);
+    const unsigned low = upper ? other : first;    // of lane 0 or 1 of the four
+    const unsigned high = upper ? second : other;  // of lane 2 or 3
+    // Even lanes get the lower of the two blocks.
+    const unsigned sent = __byte_perm(low, high, odd ? 0x5410 : 0x7632);
+    const unsigned got = __shfl_xor_sync(0xffffffff, sent, 1);
+    const unsigned kept = __byte_perm(low, high, odd ? 0x7632 : 0x5410);
+    const unsigned left = odd ? got : kept;   // of lanes 0 and 2
+    const unsigned right = odd ? kept : got;  // of lanes 1 and 3
+    const uint2 bytes = {__byte_perm(left, right, 0x5410), __byte_perm(left, right, 0x7632)};
+    if (to != nullptr) *reinterpret_cast<uint2*>(to + (4 * k + lane % 4) * 8) = bytes;
+  }
+}
+
 /// Writes a piece in the forms that `out` asks for. All 32 lanes of a warp call it when fp8 is
 /// wanted; lanes with `active` false only take part in the shuffles.
 __device__ inline void StoreActivation(const Activation& out, std::int64_t row, int columns,

@@ -41,4 +41,26 @@ CUtensorMap EncodeTensorMap(const TensorMapShape& shape) {
   return map;
 }
 
+CUtensorMap ByteMatrixMap(const void* data, std::uint64_t rows, std::uint64_t columns,
+                          std::uint32_t box_rows) {
+  return EncodeTensorMap({data,
+                          CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                          2,
+                          {columns, rows, 1},
+                          {columns, 0},
+                          {128, box_rows, 1},
+                          CU_TENSOR_MAP_SWIZZLE_128B});
+}
+
+CUtensorMap ScalesMap(const float* data, std::uint64_t rows, std::uint64_t column_blocks,
+                      std::int64_t pitch, std::uint32_t box_rows) {
+  return EncodeTensorMap({data,
+                          CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                          2,
+                          {rows, column_blocks, 1},
+                          {static_cast<std::uint64_t>(pitch) * sizeof(float), 0},
+                          {box_rows, 1, 1},
+                          CU_TENSOR_MAP_SWIZZLE_NONE});
+}
+
 }  // namespace quail::infer::cuda

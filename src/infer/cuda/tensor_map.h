@@ -22,4 +22,13 @@ struct TensorMapShape {
 /// CHECKs that the driver takes the shape.
 CUtensorMap EncodeTensorMap(const TensorMapShape& shape);
 
+/// The map of a row-major matrix [rows, columns] of bytes (e4m3), read and written in boxes whose
+/// rows are 128 bytes, swizzled.
+CUtensorMap ByteMatrixMap(const void* data, std::uint64_t rows, std::uint64_t columns,
+                          std::uint32_t box_rows);
+/// The map of an activation's scales: float [columns / 128, pitch], read for `box_rows` rows of one
+/// column block at once.
+CUtensorMap ScalesMap(const float* data, std::uint64_t rows, std::uint64_t column_blocks,
+                      std::int64_t pitch, std::uint32_t box_rows);
+
 }  // namespace quail::infer::cuda
