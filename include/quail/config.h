@@ -46,9 +46,11 @@ struct Config {
   std::string model;             ///< known name, directory or .gguf; empty: the embedded default
   std::string adapter;           ///< "none", a path; empty: the embedded default's own
   std::string backend = "auto";  ///< auto, cpu, cuda; counting: computes nothing, see below
-  std::string oracle;            ///< truth table instead of a model (file)
-  std::string checkpoint;        ///< file that keeps finished verdicts; empty: none
-  std::string duckdb_library;    ///< explicit path of libduckdb
+  /// Truth table instead of a model (file); with backend counting its answers are planted, while
+  /// forest, scheduler and packer do their work.
+  std::string oracle;
+  std::string checkpoint;      ///< file that keeps finished verdicts; empty: none
+  std::string duckdb_library;  ///< explicit path of libduckdb
   Dialect dialect = Dialect::kSnowflake;
   std::uint32_t threads = 0;    ///< 0: all usable cores
   std::uint64_t kv_memory = 0;  ///< bytes; 0: chosen from the device's memory
@@ -74,6 +76,9 @@ struct Config {
   /// Selectivity by template, where a call has no hint of its own: it steers the plan, never the
   /// answer.
   std::vector<std::pair<std::string, double>> hints;
+  /// The counting backend follows what every place of the KV arena holds, and a statement fails
+  /// where a run would have read another path's.
+  bool check_kv = false;
   /// Counts the distinct tokens of all asks a second time, by sorting their paths.
   bool check_minimum = false;
 

@@ -28,13 +28,23 @@ void PlantedAnswers::Add(std::string_view prompt, std::span<const TextId> key) {
   found->second.insert(Packed(key));
 }
 
-const PlantedAnswers::Table* PlantedAnswers::Find(std::string_view prompt) const {
-  const auto found = tables_.find(prompt);
-  return found == tables_.end() ? nullptr : &found->second;
+void PlantedAnswers::Require(const Question& question) const {
+  if (Has(question.prompt) && question.width > 0 && question.width <= 2) return;
+  throw Error(ErrorCode::kUsage,
+              fmt::format("no answers are planted for the prompt '{}'", question.prompt));
 }
 
-bool PlantedAnswers::IsTrue(const Table& table, std::span<const TextId> key) {
-  return table.contains(Packed(key));
+PlantedAnswer PlantedAnswers::Of(const Question& question, std::span<const TextId> key) const {
+  const auto found = tables_.find(question.prompt);
+  QUAIL_CHECK(found != tables_.end());
+  return found->second.contains(Packed(key)) ? PlantedAnswer{Verdict::kTrue, 1.0F, ""}
+                                             : PlantedAnswer{Verdict::kFalse, -1.0F, ""};
+}
+
+PlantedAnswer FunctionAnswers::Of(const Question& question, std::span<const TextId> key) const {
+  std::vector<std::string_view> arguments;
+  for (const TextId id : key) arguments.push_back(texts_.text(id));
+  return function_(question.prompt, arguments);
 }
 
 void PlantedEvaluator::Begin() {
@@ -44,14 +54,10 @@ void PlantedEvaluator::Begin() {
 }
 
 QuestionId PlantedEvaluator::Add(const Question& question) {
-  const PlantedAnswers::Table* table = answers_.Find(question.prompt);
-  if (table == nullptr || question.width == 0 || question.width > 2) {
-    throw Error(ErrorCode::kUsage,
-                fmt::format("no answers are planted for the prompt '{}'", question.prompt));
-  }
+  answers_.Require(question);
   const QuestionId id = model_.Add(question);
   QUAIL_CHECK_EQ(id.value(), questions_.size());
-  questions_.push_back({question, table});
+  questions_.push_back(question);
   return id;
 }
 
@@ -69,21 +75,22 @@ void PlantedEvaluator::Ask(const JoinAsk& ask) {
 
 void PlantedEvaluator::Replace(const Open& open, Outcome& outcome) {
   if (outcome.verdict != Verdict::kTrue && outcome.verdict != Verdict::kFalse) return;
-  const Planted& planted = questions_[open.question];
+  const Question& question = questions_[open.question];
   key_.clear();
   if (open.partners) {
     const auto partner = open.partners->key(outcome.index);
     std::size_t from_anchor = 0;
     std::size_t from_partner = 0;
-    for (const bool anchor : planted.question.is_anchor) {
+    for (const bool anchor : question.is_anchor) {
       key_.push_back(anchor ? open.key[from_anchor++] : partner[from_partner++]);
     }
   } else {
     key_ = open.key;
   }
-  const bool yes = PlantedAnswers::IsTrue(*planted.table, key_);
-  outcome.verdict = yes ? Verdict::kTrue : Verdict::kFalse;
-  outcome.margin = yes ? 1.0F : -1.0F;
+  PlantedAnswer answer = answers_.Of(question, key_);
+  outcome.verdict = answer.verdict;
+  outcome.margin = answer.margin;
+  outcome.reason = std::move(answer.reason);
 }
 
 bool PlantedEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) {

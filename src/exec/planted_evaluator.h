@@ -6,28 +6,53 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "exec/evaluator.h"
+#include "exec/function_evaluator.h"
 
 namespace quail::exec {
 
-/// Answers that stand in for a model's, by template and texts: TRUE for the tuples that are listed,
-/// FALSE for all others of a planted template.
-class PlantedAnswers {
+/// Where answers come from that stand in for a model's.
+class PlantedSource {
+ public:
+  virtual ~PlantedSource() = default;
+  /// Throws Error{kUsage} for a question that has no answers.
+  virtual void Require(const Question& question) const = 0;
+  /// REQUIRES: Require(question) did not throw.
+  virtual PlantedAnswer Of(const Question& question, std::span<const TextId> key) const = 0;
+};
+
+/// By template and texts: TRUE for the tuples that are listed, FALSE for all others of a planted
+/// template.
+class PlantedAnswers : public PlantedSource {
  public:
   /// All tuples of `prompt` are FALSE until Add says otherwise.
   void Plant(std::string_view prompt);
   /// REQUIRES: `prompt` is planted. Throws Error{kUnsupported} for keys of more than two texts.
   void Add(std::string_view prompt, std::span<const TextId> key);
+  bool Has(std::string_view prompt) const { return tables_.contains(prompt); }
 
-  using Table = std::unordered_set<std::uint64_t>;
-  /// nullptr: not planted.
-  const Table* Find(std::string_view prompt) const;
-  static bool IsTrue(const Table& table, std::span<const TextId> key);
+  void Require(const Question& question) const override;
+  PlantedAnswer Of(const Question& question, std::span<const TextId> key) const override;
 
  private:
-  std::map<std::string, Table, std::less<>> tables_;
+  std::map<std::string, std::unordered_set<std::uint64_t>, std::less<>> tables_;
+};
+
+/// What a function of template and texts says: an oracle's rules.
+class FunctionAnswers : public PlantedSource {
+ public:
+  /// `texts` outlives the answers.
+  FunctionAnswers(FunctionEvaluator::Function function, const text::TextStore& texts)
+      : function_(std::move(function)), texts_(texts) {}
+  void Require(const Question&) const override {}
+  PlantedAnswer Of(const Question& question, std::span<const TextId> key) const override;
+
+ private:
+  FunctionEvaluator::Function function_;
+  const text::TextStore& texts_;
 };
 
 /// Lets a model do all its work, and replaces each answer that it read by the planted one before
@@ -35,11 +60,11 @@ class PlantedAnswers {
 class PlantedEvaluator : public Evaluator {
  public:
   /// Both outlive the evaluator.
-  PlantedEvaluator(Evaluator& model, const PlantedAnswers& answers)
+  PlantedEvaluator(Evaluator& model, const PlantedSource& answers)
       : model_(model), answers_(answers) {}
 
   void Begin() override;
-  /// Throws Error{kUsage} for a prompt that is not planted.
+  /// Throws Error{kUsage} for a question without planted answers.
   QuestionId Add(const Question& question) override;
   void Ask(const FilterAsk& ask) override;
   void Ask(const JoinAsk& ask) override;
@@ -53,10 +78,6 @@ class PlantedEvaluator : public Evaluator {
   TokenCounters tokens(std::uint16_t step) const override { return model_.tokens(step); }
 
  private:
-  struct Planted {
-    Question question;
-    const PlantedAnswers::Table* table = nullptr;
-  };
   /// An ask by its tag; `waiting` of its answers are still to come.
   struct Open {
     std::size_t question = 0;
@@ -68,8 +89,8 @@ class PlantedEvaluator : public Evaluator {
   void Replace(const Open& open, Outcome& outcome);
 
   Evaluator& model_;
-  const PlantedAnswers& answers_;
-  std::vector<Planted> questions_;  ///< index = the model's QuestionId
+  const PlantedSource& answers_;
+  std::vector<Question> questions_;  ///< index = the model's QuestionId
   std::unordered_map<std::uint64_t, Open> open_;
   std::vector<TextId> key_;
 };

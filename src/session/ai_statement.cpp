@@ -220,18 +220,18 @@ void AiStatement::RunSteps() {
   }
   verdicts_ = std::make_unique<exec::StatementVerdicts>(plan_);
   state_.lookups.verdicts = verdicts_.get();
-  if (!state_.oracle) {
+  if (!state_.oracle && !state_.planted.answers) {
     if (const std::string caution = state_.Model().Caution(); !caution.empty()) Notice(caution);
   }
   exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
-  exec::PlantedEvaluator planted(model, state_.planted.answers);
+  std::optional<exec::PlantedEvaluator> planted;
+  if (state_.planted.answers) planted.emplace(model, *state_.planted.answers);
   report_.planted_answers = state_.planted.name;
-  exec::Evaluator& decides =
-      state_.planted.name.empty() ? model : static_cast<exec::Evaluator&>(planted);
+  exec::Evaluator& decides = planted ? *planted : model;
   if (state_.model) usage_before_ = state_.model->usage();
   steps_watch_.Restart();
   std::unique_ptr<exec::CheckpointEvaluator> kept;
-  if (state_.checkpoint && state_.planted.name.empty()) {
+  if (state_.checkpoint && !planted) {
     kept = std::make_unique<exec::CheckpointEvaluator>(decides, *state_.checkpoint, state_.texts,
                                                        Decider(), LongestPrompt());
   }
@@ -248,6 +248,7 @@ void AiStatement::RunSteps() {
   exec::Executor executor(*state_.connection, evaluator, *verdicts_, options);
   Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
   Fill(executor.steps());
+  if (state_.model) state_.model->CheckBackend();
   if (kept && kept->reused() > 0) {
     Notice(fmt::format("{} verdicts came from the checkpoint", kept->reused()));
   }

@@ -29,8 +29,9 @@ std::unique_ptr<infer::Backend> OpenCpu(const Config& config) {
   return infer::cpu::CreateCpuBackend(options);
 }
 
-std::unique_ptr<infer::Backend> OpenCounting() {
+std::unique_ptr<infer::Backend> OpenCounting(const Config& config) {
   infer::CountingOptions options;
+  options.validate = config.check_kv;
   options.preferred_chunk_tokens = kCountingChunkTokens;
   return std::make_unique<infer::CountingBackend>(options);
 }
@@ -54,7 +55,7 @@ std::unique_ptr<infer::Backend> OpenGpu(const Config&) {
 std::unique_ptr<infer::Backend> OpenBackend(const Config& config) {
   if (config.backend == "cuda") return OpenGpu(config);
   if (config.backend == "cpu") return OpenCpu(config);
-  if (config.backend == "counting") return OpenCounting();
+  if (config.backend == "counting") return OpenCounting(config);
   if (config.backend == "auto") return GpuIsUsable() ? OpenGpu(config) : OpenCpu(config);
   throw Error(ErrorCode::kUsage,
               fmt::format("unknown backend '{}': auto, cpu, cuda or counting", config.backend));

@@ -10,6 +10,7 @@
 
 #include "base/mapped_file.h"
 #include "infer/baseline/request_queue.h"
+#include "infer/counting/counting_backend.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/gguf_weights.h"
 #include "infer/weights/random_weights.h"
@@ -212,6 +213,12 @@ void ModelHost::LoadWeights() {
   forest.answer_rows = static_cast<std::int32_t>(request.answer_tokens.size());
   forest_ = config_.baseline ? infer::CreateRequestQueue(*model_, *backend_, forest)
                              : infer::PromptForest::Create(*model_, *backend_, forest);
+}
+
+void ModelHost::CheckBackend() const {
+  const auto* counting = dynamic_cast<const infer::CountingBackend*>(backend_.get());
+  if (counting == nullptr || counting->fault().empty()) return;
+  throw Error(ErrorCode::kQuery, fmt::format("counting backend: {}", counting->fault()));
 }
 
 exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {

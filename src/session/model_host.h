@@ -45,6 +45,8 @@ class ModelHost {
   const infer::PromptForest* forest() const { return forest_.get(); }
   /// The paths of the asks since the last statement began, where Config::check_minimum wants them.
   const exec::AskedPaths* asked() const { return config_.check_minimum ? &asked_ : nullptr; }
+  /// Throws Error{kQuery} with what a counting backend found wrong (Config::check_kv).
+  void CheckBackend() const;
   /// Loads the weights where that is still to be done, and drops the KV that later statements could
   /// reuse. REQUIRES: no statement runs.
   void Prepare(text::TextStore& texts);

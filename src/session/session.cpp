@@ -71,6 +71,7 @@ class SessionImpl : public Session {
   template <typename Call>
   auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
                 Call call);
+  void OpenOracle();
   void OpenCheckpoint();
   void RegisterErrorsTable();
   void RegisterFunctionsTable();
@@ -101,15 +102,22 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
   exec::RegisterLookups(*state_.connection, state_.lookups);
   RegisterErrorsTable();
   RegisterFunctionsTable();
-  if (!config.oracle.empty()) {
-    state_.oracle = std::make_unique<exec::FunctionEvaluator>(
-        [oracle = exec::Oracle::Load(config.oracle)](auto prompt, auto arguments) {
-          return oracle.Decide(prompt, arguments);
-        },
-        state_.texts);
-  }
+  if (!config.oracle.empty()) OpenOracle();
   if (!config.checkpoint.empty()) OpenCheckpoint();
   state_.boot_seconds = watch.seconds();
+}
+
+void SessionImpl::OpenOracle() {
+  exec::FunctionEvaluator::Function decide = [oracle = exec::Oracle::Load(state_.config.oracle)](
+                                                 auto prompt, auto arguments) {
+    return oracle.Decide(prompt, arguments);
+  };
+  if (state_.config.backend == "counting") {
+    state_.planted = {"oracle",
+                      std::make_unique<exec::FunctionAnswers>(std::move(decide), state_.texts)};
+  } else {
+    state_.oracle = std::make_unique<exec::FunctionEvaluator>(std::move(decide), state_.texts);
+  }
 }
 
 void SessionImpl::OpenCheckpoint() {
@@ -138,8 +146,8 @@ void SessionImpl::RegisterErrorsTable() {
 }
 
 void SessionImpl::PlantAnswers(const PlantedSet& set) {
-  exec::PlantedAnswers answers;
-  for (const std::string& prompt : set.prompts) answers.Plant(prompt);
+  auto answers = std::make_unique<exec::PlantedAnswers>();
+  for (const std::string& prompt : set.prompts) answers->Plant(prompt);
   const auto stream = state_.connection->Query(set.query);
   std::vector<exec::TextId> key;
   while (const auto batch = stream->Next()) {
@@ -150,12 +158,12 @@ void SessionImpl::PlantAnswers(const PlantedSet& set) {
         key.emplace_back(static_cast<std::uint32_t>(batch->Integer(column, row)));
       }
       const std::string_view prompt = batch->Text(0, row);
-      if (answers.Find(prompt) == nullptr) {
+      if (!answers->Has(prompt)) {
         throw Error(ErrorCode::kUsage, fmt::format("an answer to '{}', which is not among the "
                                                    "prompts of the planted set {}",
                                                    prompt, set.name));
       }
-      answers.Add(prompt, key);
+      answers->Add(prompt, key);
     }
   }
   state_.planted.name = set.name;

@@ -52,7 +52,7 @@ struct SessionState {
   /// Stand in for the model's answers; `name` is empty where there are none.
   struct {
     std::string name;
-    exec::PlantedAnswers answers;
+    std::unique_ptr<const exec::PlantedSource> answers;
   } planted;
   std::string oracle_hash;
   std::unique_ptr<exec::CheckpointFile> checkpoint;

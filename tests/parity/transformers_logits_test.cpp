@@ -7,8 +7,8 @@
 #include "model_fixture.h"
 #include "test_paths.h"
 
-// Whole models beside Hugging Face transformers, which knows nothing of ours: the made-up weights of
-// tools/random_weights.py, the logits in tests/data/transformers_logits.json.
+// Whole models beside Hugging Face transformers, which knows nothing of ours: the made-up weights
+// of tools/random_weights.py, the logits in tests/data/transformers_logits.json.
 namespace quail::parity {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace quail::test {
 namespace {
@@ -35,12 +36,19 @@ std::vector<Record> ReadRecords(std::string_view text) {
   const std::vector<std::string> lines = Lines(text);
   std::vector<Record> records;
   std::size_t i = 0;
+  bool oracle_only = false;
   while (i < lines.size()) {
     if (lines[i].empty() || lines[i].front() == '#') {
       ++i;
       continue;
     }
+    if (lines[i] == "onlyif oracle") {
+      oracle_only = true;
+      ++i;
+      continue;
+    }
     Record record;
+    record.oracle_only = std::exchange(oracle_only, false);
     record.line = i + 1;
     const std::size_t space = std::min(lines[i].find(' '), lines[i].size());
     record.kind = KindOf(lines[i].substr(0, space), record.line);

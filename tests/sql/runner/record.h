@@ -19,6 +19,7 @@ struct Record {
   std::vector<std::string> expected;  ///< kQuery: rows
   std::size_t expected_line = 0;      ///< first line behind ----
   bool sorted = false;                ///< kQuery: rowsort
+  bool oracle_only = false;           ///< "onlyif oracle" stands before it
 };
 
 /// Throws std::runtime_error naming the line.

@@ -64,9 +64,46 @@ std::string At(const Error& error) {
   return fmt::format("{}:{}", error.position()->line, error.position()->column);
 }
 
+Config Counting(std::uint64_t kv_tokens, std::int32_t chunk_tokens, const char* radix) {
+  Config config;
+  config.model = QUAIL_TEST_MODEL;
+  config.adapter = "none";
+  config.backend = "counting";
+  config.check_kv = true;
+  config.kv_tokens = kv_tokens;
+  config.chunk_tokens = chunk_tokens;
+  config.radix = radix;
+  return config;
+}
+
 }  // namespace
 
-Runner::Runner(std::filesystem::path scratch) : scratch_(std::move(scratch)) {
+Setup SetupOf(const std::string& name) {
+  if (name == "oracle") return {};
+  if (!std::filesystem::exists(QUAIL_TEST_MODEL)) {
+    throw std::runtime_error(std::string("skipped: no ") + QUAIL_TEST_MODEL);
+  }
+  Setup setup{name, Counting(1 << 16, 4096, "pays"), ""};
+  if (name == "tiny_kv") {
+    setup.config = Counting(512, 256, "pays");
+  } else if (name == "one_at_a_time") {
+    setup.config = Counting(1 << 12, 1, "pays");
+  } else if (name == "radix_always") {
+    setup.config = Counting(1 << 16, 4096, "always");
+  } else if (name == "radix_never") {
+    setup.config = Counting(1024, 512, "never");
+  } else if (name == "as_written") {
+    setup.setting = "SET quail_anchor = 'as_written'";
+  } else if (name == "control") {
+    setup.config.baseline = true;
+  } else {
+    throw std::runtime_error("unknown configuration " + name);
+  }
+  return setup;
+}
+
+Runner::Runner(std::filesystem::path scratch, Setup setup)
+    : scratch_(std::move(scratch)), setup_(std::move(setup)) {
   std::filesystem::create_directories(scratch_);
 }
 
@@ -90,12 +127,13 @@ void Runner::AddTable(const Record& record) {
 
 Session& Runner::Open() {
   if (session_) return *session_;
-  Config config;
+  Config config = setup_.config;
   config.duckdb_library = QUAIL_TEST_DUCKDB;
   config.oracle = (scratch_ / "oracle.jsonl").string();
   std::ofstream(config.oracle) << oracle_;
   config.on_notice = [this](const std::string& notice) { notices_.push_back(notice); };
   session_ = Session::Open(config);
+  if (!setup_.setting.empty()) session_->Run(setup_.setting, {setup_.setting, 0}, {});
   for (const std::string& sql : tables_) session_->Run(sql, {sql, 0}, {});
   session_->SetDialect(dialect_);
   return *session_;

@@ -11,10 +11,21 @@
 
 namespace quail::test {
 
-/// Runs the records of one file on sessions without a model.
+/// A way to run sessions. All but "oracle" let a prompt forest over the counting backend do the
+/// work, with the embedded model's tokenizer, and plant the oracle's answers.
+struct Setup {
+  std::string name = "oracle";
+  Config config;
+  std::string setting;  ///< SQL that every session begins with
+};
+
+/// Throws std::runtime_error for an unknown name, and where the embedded model is missing.
+Setup SetupOf(const std::string& name);
+
+/// Runs the records of one file.
 class Runner {
  public:
-  explicit Runner(std::filesystem::path scratch);
+  Runner(std::filesystem::path scratch, Setup setup);
   ~Runner();
 
   /// Nothing, or why the record failed. With `actual`, a query's rows go there instead of being
@@ -31,6 +42,7 @@ class Runner {
   std::vector<std::string> Rows(const std::string& sql, std::string* types);
 
   std::filesystem::path scratch_;
+  Setup setup_;
   std::vector<std::string> tables_;  ///< SQL that makes them
   std::string oracle_;
   Dialect dialect_ = Dialect::kSnowflake;
