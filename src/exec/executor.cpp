@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "exec/operators/ask_on_demand.h"
 #include "exec/step_builder.h"
+#include "exec/stop_waves.h"
 #include "quail/error.h"
 
 namespace quail::exec {
@@ -39,6 +40,13 @@ std::vector<plan::CallId> CallsOf(const plan::Step& step) {
     calls = on_demand->calls;
   }
   return calls;
+}
+
+/// Rows after which a step needs no more.
+std::optional<std::uint64_t> EnoughOf(const plan::Step& step) {
+  if (const auto* filter = std::get_if<plan::AskFilterStep>(&step)) return filter->enough;
+  if (const auto* join = std::get_if<plan::AskJoinStep>(&step)) return join->enough;
+  return std::nullopt;
 }
 
 /// Tells how a step gets on, at most twice a second.
@@ -159,11 +167,22 @@ class Executor::PipelineRun {
     }
   }
   /// Instead of Build: the only step's operator.
-  AskOnDemand& BuildOnDemand() {
+  void BuildOnDemand() {
     auto run = std::make_unique<AskOnDemand>(context(0));
-    AskOnDemand& built = *run;
+    on_demand_ = run.get();
     runs_.push_back(std::move(run));
-    return built;
+  }
+  AskOnDemand& on_demand() { return *on_demand_; }
+  /// Decides tuples of a call on demand.
+  void AskAll(plan::CallId call, const std::set<std::vector<TextId>>& tuples) {
+    executor_.CountPairs(call, tuples.size());
+    on_demand_->Begin(call, tuples);
+    while (Advance()) {
+    }
+    on_demand_->Close();
+    while (Advance()) {
+    }
+    on_demand_->End();
   }
 
   /// One round of the evaluator; false when nothing is left to ask.
@@ -230,6 +249,7 @@ class Executor::PipelineRun {
   std::vector<ProgressTeller> tellers_;
   std::optional<OtherReads> others_;
   std::vector<std::unique_ptr<StepRun>> runs_;
+  AskOnDemand* on_demand_ = nullptr;
   std::vector<Outcome> outcomes_;
   base::Stopwatch watch_;
 };
@@ -242,16 +262,17 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
   if (std::holds_alternative<plan::AskOnDemandStep>(plan.steps[pipeline.asking.front()])) {
     return RunOnDemand(plan, pipeline);
   }
-  const bool limited = plan.limit.has_value() && pipeline.asking.front() == 0;
+  const auto limit = EnoughOf(plan.steps[pipeline.asking.front()]);
+  QUAIL_CHECK(!limit || pipeline.asking.size() == 1);
   std::uint64_t unjudged = 0;
   {
     PipelineRun run(*this, plan, pipeline);
     run.Build(plan, pipeline);
-    bool enough = limited && *plan.limit == 0;
+    bool enough = limit && *limit == 0;
     for (bool closed = false; !enough;) {
       if (run.Advance()) {
         if (options_.fail_on_error && run.any_error()) break;
-        enough = limited && run.survivors() >= *plan.limit;
+        enough = limit && run.survivors() >= *limit;
       } else if (!closed) {
         closed = true;
         run.Close();  // what waited for all that can be admitted goes on
@@ -265,8 +286,8 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
     unjudged = enough ? run.unjudged() : 0;
   }
   if (unjudged > 0 && options_.on_notice) {
-    options_.on_notice(fmt::format("LIMIT {} was reached: {} {} left unjudged", *plan.limit,
-                                   unjudged, unjudged == 1 ? "row was" : "rows were"));
+    options_.on_notice(fmt::format("LIMIT {} was reached: {} {} left unjudged", *limit, unjudged,
+                                   unjudged == 1 ? "row was" : "rows were"));
   }
   CheckErrors(plan, pipeline);
 }
@@ -274,10 +295,10 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
 void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
   const auto& step = std::get<plan::AskOnDemandStep>(plan.steps[pipeline.asking.front()]);
   QUAIL_CHECK(options_.lookups != nullptr);
-  OnDemandReads reads(verdicts_, step.calls);
+  OnDemandReads reads(verdicts_, step.calls, step.stops);
   const ReadsScope noting(*options_.lookups, reads);
   PipelineRun run(*this, plan, pipeline);
-  AskOnDemand& asking = run.BuildOnDemand();
+  run.BuildOnDemand();
   std::size_t passes = 0;
   for (bool decided = false; !decided;) {
     if (++passes > kMostPasses) {
@@ -293,18 +314,50 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
     for (const plan::CallId call : step.calls) {
       if (reads.of(call).undecided.empty()) continue;
       decided = false;
-      asking.Begin(call, reads.of(call));
-      while (run.Advance()) {
-      }
-      asking.Close();
-      while (run.Advance()) {
-      }
-      asking.End();
+      run.AskAll(call, reads.of(call).undecided);
+    }
+    for (std::size_t stop = 0; stop < step.stops.size(); ++stop) {
+      if (AskUntilMet(step.stops[stop], reads.rows_of(stop), run)) decided = false;
     }
     if (!decided) CheckErrors(plan, pipeline);
   }
   run.Tell(true);
-  for (const plan::CallId call : step.calls) asking.CountReads(call, reads.of(call));
+  for (const plan::CallId call : step.calls) run.on_demand().CountReads(call, reads.of(call));
+  run.on_demand().CountUnjudged(reads.unjudged());
+}
+
+/// Throws Error{kBudget} before more pairs are asked than the statement may.
+void Executor::CountPairs(plan::CallId id, std::size_t tuples) {
+  const plan::Call& call = verdicts_.call(id);
+  if (call.arguments.size() < 2) return;
+  pairs_on_demand_ += tuples;
+  const std::uint64_t pairs = options_.planned_pairs + pairs_on_demand_;
+  if (pairs <= options_.max_pairs) return;
+  throw Error(
+      ErrorCode::kBudget,
+      fmt::format("{} would ask about {} pairs, {} with those before; quail_max_pairs is {}",
+                  call.function, tuples, pairs, options_.max_pairs),
+      call.position);
+}
+
+/// Asks what an early stop needs; whether that was anything.
+bool Executor::AskUntilMet(const plan::EarlyStop& stop, const OnDemandReads::StopRows& rows,
+                           PipelineRun& run) {
+  const VerdictTable& table = verdicts_.table(verdicts_.question_of(stop.call));
+  const auto meets = [&](std::span<const TextId> tuple) -> std::optional<bool> {
+    const Judgement judgement = table.Find(tuple);
+    if (judgement.verdict == Verdict::kUndecided) return std::nullopt;
+    const auto truth = verdicts_.Truth(stop.call, judgement);
+    return truth && *truth != stop.negated;
+  };
+  StopWaves waves(rows, stop.wave);
+  bool any = false;
+  for (auto wave = waves.Next(meets); !wave.empty(); wave = waves.Next(meets)) {
+    any = true;
+    run.AskAll(stop.call, wave);
+    if (options_.fail_on_error && run.any_error()) break;
+  }
+  return any;
 }
 
 void Executor::CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ struct ExecutorOptions {
   std::function<void(const std::string&)> on_notice;
   /// Of the connection's lookups; needed where a plan has calls on demand.
   LookupSource* lookups = nullptr;
+  /// Most pairs that a statement asks about, and those of its planned calls: what is asked on
+  /// demand about two texts or more counts on top.
+  std::uint64_t max_pairs = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t planned_pairs = 0;
 };
 
 /// Runs the steps of a plan whose relations exist, in order, those of a pipeline at once: the
@@ -47,6 +52,9 @@ class Executor {
   void RunRelational(const std::string& sql);
   void RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
   void RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
+  bool AskUntilMet(const plan::EarlyStop& stop, const OnDemandReads::StopRows& rows,
+                   PipelineRun& run);
+  void CountPairs(plan::CallId call, std::size_t tuples);
   void CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const;
   void CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const;
 
@@ -56,6 +64,7 @@ class Executor {
   ExecutorOptions options_;
   std::vector<QuestionId> questions_;
   std::vector<StepCounters> steps_;
+  std::uint64_t pairs_on_demand_ = 0;
 };
 
 }  // namespace quail::exec

@@ -20,14 +20,17 @@ TextId IdAt(const ScalarColumn& column, std::size_t row) {
   return TextId(static_cast<std::uint32_t>(column.integers[row]));
 }
 
+void RequireStatement(const LookupSource& source) {
+  if (source.verdicts != nullptr) return;
+  throw Error(ErrorCode::kQuery,
+              "a lookup of verdicts can only run inside a statement with AI calls");
+}
+
 /// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
 /// text ids.
 template <typename Write>
 void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, Write write) {
-  if (source.verdicts == nullptr) {
-    throw Error(ErrorCode::kQuery,
-                "a lookup of verdicts can only run inside a statement with AI calls");
-  }
+  RequireStatement(source);
   const std::size_t width = arguments.size() - 1;
   std::vector<TextId> keys;
   keys.reserve(rows * width);
@@ -57,6 +60,35 @@ ScalarFunction VerdictFunction(const LookupSource& source) {
                                const auto truth = source.verdicts->Truth(call, key);
                                truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
                              });
+                });
+}
+
+/// The arguments of quail_verdict_until: stop, call, width, then `width` ids of a row and the
+/// call's.
+ScalarFunction VerdictUntilFunction(const LookupSource& source) {
+  constexpr std::size_t kHead = 3;
+  return Lookup("quail_verdict_until", ScalarType::kBoolean,
+                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+                  RequireStatement(source);
+                  if (rows == 0) return;
+                  // The same in every row: they are literals in our SQL.
+                  const std::size_t stop = IdAt(arguments[0], 0).value();
+                  const plan::CallId call(IdAt(arguments[1], 0).value());
+                  const std::size_t width = IdAt(arguments[2], 0).value();
+                  const std::size_t line = arguments.size() - kHead;
+                  std::vector<TextId> keys;
+                  keys.reserve(rows * line);
+                  for (std::size_t row = 0; row < rows; ++row) {
+                    for (std::size_t i = 0; i < line; ++i) {
+                      keys.push_back(IdAt(arguments[kHead + i], row));
+                    }
+                    const auto key = std::span(keys).subspan(row * line + width, line - width);
+                    const auto truth = source.verdicts->Truth(call, key);
+                    truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
+                  }
+                  if (source.on_demand != nullptr) {
+                    source.on_demand->NoteUntil(stop, width, keys, rows);
+                  }
                 });
 }
 
@@ -152,6 +184,7 @@ void RegisterLookups(relational::Connection& connection, LookupSource& source) {
   connection.Register(TextIdFunction(source));
   connection.Register(TokenListIdFunction(source));
   connection.Register(VerdictFunction(source));
+  connection.Register(VerdictUntilFunction(source));
   connection.Register(ProbabilityFunction(source));
   connection.Register(ErrorFunction(source));
   connection.Register(TokensFunction(source));

@@ -20,8 +20,8 @@ struct LookupSource {
 };
 
 /// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..),
-/// quail_probability, quail_tokens and quail_error known to the relational engine (plan/physical.h
-/// says what they return).
+/// quail_verdict_until, quail_probability, quail_tokens and quail_error known to the relational
+/// engine (plan/physical.h says what they return).
 void RegisterLookups(relational::Connection& connection, LookupSource& source);
 
 }  // namespace quail::exec

@@ -2,13 +2,52 @@
 
 namespace quail::exec {
 
-OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls)
-    : verdicts_(verdicts) {
+OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls,
+                             std::span<const plan::EarlyStop> stops)
+    : verdicts_(verdicts), stops_(stops), stop_rows_(stops.size()) {
   for (const plan::CallId call : calls) reads_.try_emplace(call.value());
 }
 
 void OnDemandReads::Clear() {
   for (auto& [call, reads] : reads_) reads = {};
+  for (StopRows& rows : stop_rows_) rows.clear();
+}
+
+void OnDemandReads::NoteUntil(std::size_t stop, std::size_t width, std::span<const TextId> keys,
+                              std::size_t rows) {
+  const plan::EarlyStop& rule = stops_[stop];
+  const VerdictTable& table = verdicts_.table(verdicts_.question_of(rule.call));
+  const std::size_t line = rows == 0 ? 0 : keys.size() / rows;
+  const std::lock_guard lock(mutex_);
+  Reads& reads = reads_.at(rule.call.value());
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto group = keys.subspan(i * line, width);
+    const auto key = keys.subspan(i * line + width, line - width);
+    if (HasNull(key)) {
+      ++reads.asked;
+      ++reads.null_input;
+      continue;
+    }
+    StopRow& row = stop_rows_[stop][{group.begin(), group.end()}];
+    const Judgement judgement = table.Find(key);
+    if (judgement.verdict == Verdict::kUndecided) {
+      row.undecided.emplace(key.begin(), key.end());
+      ++row.undecided_lookups;
+      continue;
+    }
+    ++reads.asked;
+    if (judgement.verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
+    const auto truth = verdicts_.Truth(rule.call, judgement);
+    row.met = row.met || (truth && *truth != rule.negated);
+  }
+}
+
+std::uint64_t OnDemandReads::unjudged() const {
+  std::uint64_t sum = 0;
+  for (const StopRows& rows : stop_rows_) {
+    for (const auto& [row, reads] : rows) sum += reads.undecided_lookups;
+  }
+  return sum;
 }
 
 void OnDemandReads::Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows) {
@@ -31,10 +70,10 @@ void OnDemandReads::Note(plan::CallId call, std::span<const TextId> keys, std::s
   }
 }
 
-Domain UndecidedDomain(const OnDemandReads::Reads& reads, std::size_t width) {
+Domain UndecidedDomain(const std::set<std::vector<TextId>>& tuples, std::size_t width) {
   Domain domain;
   domain.width = width;
-  for (const std::vector<TextId>& key : reads.undecided) {
+  for (const std::vector<TextId>& key : tuples) {
     domain.ids.insert(domain.ids.end(), key.begin(), key.end());
     domain.weights.push_back(0);
   }

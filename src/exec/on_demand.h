@@ -16,7 +16,9 @@ namespace quail::exec {
 /// (plan::AskOnDemandStep): how often, and which tuples had no verdict yet. Thread-safe.
 class OnDemandReads {
  public:
-  OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls);
+  /// `stops` outlives the reads.
+  OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls,
+                std::span<const plan::EarlyStop> stops = {});
 
   /// Of one call in one pass.
   struct Reads {
@@ -26,20 +28,36 @@ class OnDemandReads {
     std::map<std::vector<TextId>, std::uint64_t> failed;  ///< tuple -> lookups
   };
 
+  /// Of one row of the query around an EXISTS in one pass.
+  struct StopRow {
+    bool met = false;  ///< a tuple lets it survive
+    std::set<std::vector<TextId>> undecided;
+    std::uint64_t undecided_lookups = 0;
+  };
+  using StopRows = std::map<std::vector<TextId>, StopRow>;
+
   /// Begins a pass.
   void Clear();
   /// Notes the lookups of a batch of rows: `keys` is [rows, width]. Calls that are planned are not
   /// noted.
   void Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
+  /// As Note, of lookups of an early stop: `keys` is [rows, width + the call's arguments].
+  void NoteUntil(std::size_t stop, std::size_t width, std::span<const TextId> keys,
+                 std::size_t rows);
   const Reads& of(plan::CallId call) const { return reads_.at(call.value()); }
+  const StopRows& rows_of(std::size_t stop) const { return stop_rows_.at(stop); }
+  /// Lookups that read no verdict because an early stop needs none.
+  std::uint64_t unjudged() const;
 
  private:
   const StatementVerdicts& verdicts_;
   std::mutex mutex_;
   std::map<std::uint32_t, Reads> reads_;  ///< by call; all calls on demand have an entry
+  std::span<const plan::EarlyStop> stops_;
+  std::vector<StopRows> stop_rows_;  ///< index = stop
 };
 
-/// The undecided tuples as a domain that stands for no rows: those are counted when all is decided.
-Domain UndecidedDomain(const OnDemandReads::Reads& reads, std::size_t width);
+/// Undecided tuples as a domain that stands for no rows: those are counted when all is decided.
+Domain UndecidedDomain(const std::set<std::vector<TextId>>& tuples, std::size_t width);
 
 }  // namespace quail::exec

@@ -20,6 +20,9 @@ using plan::StepEstimate;
 
 namespace {
 
+/// Tuples of one row that an EXISTS asks first, at most, however unlikely its hint says they are.
+constexpr double kMostInWave = 1000;
+
 /// Not inlined: g++ 12 takes the variant's other members for uninitialised ones where it knows
 /// which one is set.
 [[gnu::noinline]] void AddStep(PlanDraft& draft, plan::Step step, StepEstimate estimate) {
@@ -116,8 +119,17 @@ void Price(PlanDraft& draft, const spec::Workload& work, StepEstimate& estimate)
   estimate.predicted_seconds = draft.cost.PredictedStepSeconds(work, estimate.asks);
 }
 
+/// The rows after which a step can stop: where it alone decides which rows a block under LIMIT has.
+std::optional<std::uint64_t> EnoughOf(const PlanDraft& draft, std::vector<std::size_t> conjuncts) {
+  std::sort(conjuncts.begin(), conjuncts.end());
+  for (const plan::RowLimit& limit : draft.logical.limits) {
+    if (limit.conjuncts == conjuncts) return limit.rows;
+  }
+  return std::nullopt;
+}
+
 void PlaceFilter(PlanDraft& draft, const PlanDraft::Filters& group) {
-  AskFilterStep step{group.relation, {}, std::nullopt};
+  AskFilterStep step{group.relation, {}, std::nullopt, EnoughOf(draft, group.conjuncts)};
   StepEstimate estimate;
   const double rows = draft.RowsOf(group.relation);
   estimate.name = fmt::format("filter {}", draft.logical.relations[group.relation.value()].alias);
@@ -244,6 +256,7 @@ void PlaceJoins(PlanDraft& draft) {
     const auto& join = draft.joins[i];
     PlaceFiltersBefore(draft, i);
     AskJoinStep step{join.anchor, join.partner, {}, ""};
+    step.enough = EnoughOf(draft, join.conjuncts);
     for (const std::size_t conjunct : join.conjuncts) {
       step.stages.push_back(
           {draft.CallOf(conjunct).id, draft.logical.ai_conjuncts[conjunct].negated});
@@ -329,7 +342,11 @@ void PlaceComputed(PlanDraft& draft) {
 /// Calls whose arguments the engine must compute, when everything else is decided.
 void PlaceOnDemand(PlanDraft& draft) {
   if (draft.logical.on_demand_sql.empty()) return;
-  plan::AskOnDemandStep step{{}, draft.logical.on_demand_sql};
+  plan::AskOnDemandStep step{{}, draft.logical.on_demand_sql, draft.logical.early_stops};
+  for (plan::EarlyStop& stop : step.stops) {
+    const double rate = draft.PassRate(draft.logical.calls[stop.call.value()], stop.negated);
+    stop.wave = static_cast<std::uint32_t>(std::clamp(1 / rate, 1.0, kMostInWave));
+  }
   StepEstimate estimate;
   std::vector<std::string> functions;
   for (const Call& call : draft.logical.calls) {
@@ -356,14 +373,6 @@ void LinkFeeds(PlanDraft& draft) {
   }
 }
 
-/// Early stop is right only where one step, the first, decides all rows.
-void KeepLimit(PlanDraft& draft) {
-  const auto after = std::count_if(draft.logical.computed.begin(), draft.logical.computed.end(),
-                                   [](const auto& computed) { return computed.after_limit; });
-  const std::size_t deciding = draft.plan.steps.size() - static_cast<std::size_t>(after);
-  if (deciding == 1 && draft.guarded.empty()) draft.plan.limit = draft.logical.limit;
-}
-
 constexpr std::array kPasses = {
     Pass{"sort_conjuncts", SortConjuncts},
     Pass{"order_filters", OrderFilters},    // before they are placed: ranks need statistics only
@@ -376,7 +385,6 @@ constexpr std::array kPasses = {
     Pass{"place_computed", PlaceComputed},   // on rows that pass all conditions
     Pass{"place_on_demand", PlaceOnDemand},  // its passes read the verdicts of all other steps
     Pass{"link_feeds", LinkFeeds},
-    Pass{"keep_limit", KeepLimit},
 };
 
 }  // namespace

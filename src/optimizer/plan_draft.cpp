@@ -41,6 +41,12 @@ double PlanDraft::PassRate(std::size_t conjunct) const {
   return planned.negated ? 1 - rate : rate;
 }
 
+double PlanDraft::PassRate(const Call& call, bool negated) const {
+  const double standard = call.on_demand_anchor.empty() ? kFilterPassRate : kJoinPassRate;
+  const double rate = call.options.selectivity.value_or(standard);
+  return negated ? 1 - rate : rate;
+}
+
 std::string PlanDraft::PassRateSource(std::size_t conjunct) const {
   return CallOf(conjunct).options.selectivity ? "hint" : "default";
 }

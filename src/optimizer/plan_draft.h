@@ -47,6 +47,8 @@ struct PlanDraft {
   }
   /// Share of rows or pairs that a planned predicate lets pass, and where the figure is from.
   double PassRate(std::size_t conjunct) const;
+  /// Of a call on demand.
+  double PassRate(const plan::Call& call, bool negated) const;
   std::string PassRateSource(std::size_t conjunct) const;
 
   /// The texts that a call reads of one relation.

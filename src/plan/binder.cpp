@@ -15,13 +15,20 @@ namespace {
 
 using sql::Json;
 
+struct Nested {
+  Json* query = nullptr;
+  bool exists = false;  ///< of an EXISTS or NOT EXISTS
+};
+
 /// Query nodes that stand directly below `node`.
-void FindNested(Json& node, std::vector<Json*>& found) {
-  sql::ForEachChild(node, [&found](Json& child) {
+void FindNested(Json& node, bool exists, std::vector<Nested>& found) {
+  const std::string_view type = sql::TextMember(node, "subquery_type");
+  if (sql::ClassOf(node) == "SUBQUERY") exists = type == "EXISTS" || type == "NOT_EXISTS";
+  sql::ForEachChild(node, [&](Json& child) {
     if (sql::IsQueryNode(child)) {
-      found.push_back(&child);
+      found.push_back({&child, exists});
     } else {
-      FindNested(child, found);
+      FindNested(child, exists, found);
     }
   });
 }
@@ -55,9 +62,9 @@ class StatementBinder {
     std::vector<VisibleCte> ctes = outer;
     AddCtes(node, ctes);
     if (sql::TypeOf(node) == "SELECT_NODE" && BlockAsks(node, true)) {
-      const BlockPlace here{ctes, place.nested, place.outermost, place.on_demand};
-      BlockBinder(state_, node, here).Bind();
+      BlockBinder(state_, node, {ctes, place.nested, place.on_demand, place.exists}).Bind();
     }
+    place.exists = false;
     BindNested(node, ctes, place);
   }
 
@@ -79,17 +86,17 @@ class StatementBinder {
   void BindNested(Json& node, const std::vector<VisibleCte>& ctes, const BlockPlace& place) {
     const std::string set_operation = "SET_OPERATION_NODE";
     for (const auto& [key, part] : node.items()) {
-      std::vector<Json*> nested;
+      std::vector<Nested> nested;
       if (sql::IsQueryNode(part)) {
-        nested.push_back(&part);  // binds what is below it itself, and may replace it
+        nested.push_back({&part});  // binds what is below it itself, and may replace it
       } else {
-        FindNested(part, nested);
+        FindNested(part, false, nested);
       }
       const bool lateral = key == "from_table" && sql::TypeOf(part) == "JOIN";
       const bool in_from = (key == "from_table" && !lateral) || key == "cte_map" ||
                            sql::TypeOf(node) == set_operation;
-      for (Json* query : nested) {
-        BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, false, place.on_demand});
+      for (const auto& [query, exists] : nested) {
+        BindNode(*query, ctes, BlockPlace{ctes, place.nested || !in_from, place.on_demand, exists});
       }
     }
   }
@@ -116,7 +123,7 @@ void DescribeOnly(LogicalPlan& plan) {
   plan.ai_conjuncts.clear();
   plan.relational_conjuncts.clear();
   plan.computed.clear();
-  plan.limit.reset();
+  plan.limits.clear();
   plan.final_sql = fmt::format("DESCRIBE {}", plan.final_sql);
 }
 
@@ -134,9 +141,8 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   BindState state(catalog, source, input.table_prefix);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   if (!views) CheckByEngine(tree, source, catalog);
-  const bool plain = statement.before.empty() && statement.after.empty();
   const std::vector<VisibleCte> none;
-  StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none, false, plain});
+  StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});
   if (const Json* left = FirstAiCall(tree)) {
     throw source.At(*left, ErrorCode::kUnsupported, "an AI call here is not supported yet");
   }

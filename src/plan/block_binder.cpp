@@ -38,12 +38,14 @@ BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place
       items_(from_.items.size()),
       first_relation_(state.plan.relations.size()),
       first_conjunct_(state.plan.ai_conjuncts.size()),
+      first_computed_(state.plan.computed.size()),
       first_relational_(state.plan.relational_conjuncts.size()) {}
 
 void BlockBinder::Bind() {
   NameUnnamedItems();
   on_demand_ = place_.on_demand || ReadsAiRows() || !DescribeItems() || ShowsAddedColumns();
   if (on_demand_) return BindOnDemand();
+  if (StopsEarly()) return BindEarlyStop();
   AddItems();
   ShortenSchemaNames(select_);
   ReplaceNaturalJoins();

@@ -17,8 +17,8 @@ namespace quail::plan {
 struct BlockPlace {
   const std::vector<VisibleCte>& ctes;
   bool nested = false;     ///< inside of an expression of another block
-  bool outermost = false;  ///< its rows are the statement's
   bool on_demand = false;  ///< all its calls are (inside of a recursive query)
+  bool exists = false;     ///< it is asked only whether it has a row
 };
 
 /// Binds one query block (SELECT_NODE) that has AI calls of its own: its FROM items become
@@ -113,6 +113,10 @@ class BlockBinder {
   static std::string LookupSql(const Call& call, const std::string& arguments);
   void CheckAnchor(const Call& call, const sql::Json& node) const;
 
+  // EXISTS.
+  bool StopsEarly();
+  void BindEarlyStop();
+
   // Conjuncts and computed calls.
   void PlanCoreTerms();
   void NoteCase(const GuardedCall& guarded);
@@ -163,10 +167,17 @@ class BlockBinder {
   std::vector<PairTerm> pair_terms_;
   std::size_t first_relation_ = 0;
   std::size_t first_conjunct_ = 0;
+  std::size_t first_computed_ = 0;
   std::size_t first_relational_ = 0;
-  bool all_terms_known_ = true;      ///< every AND term can be tested when computed calls are asked
-  bool limits_rows_ = false;         ///< the select list is asked about the rows that LIMIT leaves
-  bool on_demand_ = false;           ///< every call is
+  bool all_terms_known_ = true;  ///< every AND term can be tested when computed calls are asked
+  bool limits_rows_ = false;     ///< the select list is asked about the rows that LIMIT leaves
+  bool on_demand_ = false;       ///< every call is
+  /// What the next lookup needs to belong to an early stop.
+  struct EarlyStopLookup {
+    std::size_t number = 0;
+    std::string row;  ///< the number of ids that tell the outer query's row, and they
+  };
+  std::optional<EarlyStopLookup> early_stop_;
   bool by_group_ = false;            ///< the expression at hand has a value a group
   std::set<std::string> key_calls_;  ///< calls inside of grouping keys, as text
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "columnar/tokens_type.h"
 #include "fmt/format.h"
@@ -181,6 +182,7 @@ Call BlockBinder::BindPlanned(Call call, const std::vector<BoundArgument>& argum
 
 Json BlockBinder::BindOnDemand(Call call, const std::vector<BoundArgument>& arguments,
                                const Json& node) {
+  const auto stop = std::exchange(early_stop_, std::nullopt);  // not for calls in arguments
   std::string ids;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     call.arguments.push_back(
@@ -196,7 +198,13 @@ Json BlockBinder::BindOnDemand(Call call, const std::vector<BoundArgument>& argu
   ChooseAnchor(call, arguments, node);
   call.on_demand = call.kind != CallKind::kCountTokens;
   call.id = state_.AddCall(call);
-  Json lookup = writer_.ParseExpression(LookupSql(call, std::to_string(call.id.value()) + ids));
+  std::string sql = LookupSql(call, std::to_string(call.id.value()) + ids);
+  if (stop) {
+    state_.plan.early_stops[stop->number].call = call.id;
+    sql = fmt::format("quail_verdict_until({}, {}, {}{})", stop->number, call.id.value(), stop->row,
+                      ids);
+  }
+  Json lookup = writer_.ParseExpression(sql);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     BindCallsIn(*arguments[i].expression);
     ReplaceColumn(lookup, Placeholder(i), *arguments[i].expression);

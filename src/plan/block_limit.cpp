@@ -51,9 +51,10 @@ bool HasConstantCounts(const Json& modifier) {
 void BlockBinder::SetLimit() {
   LogicalPlan& plan = state_.plan;
   const Json& modifiers = select_["modifiers"];
-  if (!place_.outermost || plan.ai_conjuncts.empty() || modifiers.size() != 1) return;
-  const bool decided_after = std::all_of(plan.computed.begin(), plan.computed.end(),
-                                         [](const auto& call) { return call.after_limit; });
+  if (plan.ai_conjuncts.size() == first_conjunct_ || modifiers.size() != 1) return;
+  const auto own = plan.computed.begin() + static_cast<std::ptrdiff_t>(first_computed_);
+  const bool decided_after =
+      std::all_of(own, plan.computed.end(), [](const auto& call) { return call.after_limit; });
   if (!decided_after || sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || IsGrouped()) return;
   if (!select_["qualify"].is_null()) return;
   if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
@@ -66,7 +67,11 @@ void BlockBinder::SetLimit() {
     if (!counted) return;
   }
   if (!HasConstantCounts(modifiers[0])) return;
-  plan.limit = *Count(modifiers[0], "limit") + *Count(modifiers[0], "offset");
+  RowLimit limit{*Count(modifiers[0], "limit") + *Count(modifiers[0], "offset"), {}};
+  for (std::size_t i = first_conjunct_; i < plan.ai_conjuncts.size(); ++i) {
+    limit.conjuncts.push_back(i);
+  }
+  plan.limits.push_back(std::move(limit));
 }
 
 /// Whether the block ends in LIMIT over rows whose order and conditions are known before the calls

@@ -115,6 +115,7 @@ std::vector<std::string> DetailsOf(const PhysicalPlan& plan, std::size_t index) 
   if (const auto* filter = std::get_if<AskFilterStep>(&step)) {
     for (const Predicate& p : filter->predicates)
       lines.push_back(CallText(plan, p.call, p.negated));
+    if (filter->enough) lines.push_back(fmt::format("stops after {} rows", *filter->enough));
     if (filter->feeds) {
       lines.push_back(
           fmt::format("layout filter, KV of what passes is kept for step {}", *filter->feeds + 1));
@@ -123,11 +124,17 @@ std::vector<std::string> DetailsOf(const PhysicalPlan& plan, std::size_t index) 
     for (const Predicate& p : join->stages) lines.push_back(CallText(plan, p.call, p.negated));
     explain_anchor(join->anchor);
     if (!join->pairs_sql.empty()) lines.push_back("pairs restricted by the other conditions");
+    if (join->enough) lines.push_back(fmt::format("stops after {} pairs", *join->enough));
   } else if (const auto* column = std::get_if<AskColumnStep>(&step)) {
     lines.push_back(CallText(plan, column->call, false));
     if (column->anchor) explain_anchor(*column->anchor);
   } else if (const auto* on_demand = std::get_if<AskOnDemandStep>(&step)) {
     for (const CallId call : on_demand->calls) lines.push_back(CallText(plan, call, false));
+    for (const EarlyStop& stop : on_demand->stops) {
+      lines.push_back(
+          fmt::format("EXISTS: a row's next tuples are asked until one is {}, {} at first",
+                      stop.negated ? "FALSE" : "TRUE", stop.wave));
+    }
     lines.push_back("asked as the engine needs the values; how many is not known before");
   }
   return lines;
@@ -147,14 +154,6 @@ StepEstimate TotalOf(const PhysicalPlan& plan) {
   return total;
 }
 
-double PairsOf(const PhysicalPlan& plan) {
-  double pairs = 0;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (std::holds_alternative<AskJoinStep>(plan.steps[i])) pairs += plan.estimates[i].rows_in;
-  }
-  return pairs;
-}
-
 std::string HeadText(const PhysicalPlan& plan, const ExplainHead& head) {
   const StepEstimate total = TotalOf(plan);
   std::string first = fmt::format("model {}, device {}", head.model, head.device);
@@ -164,7 +163,7 @@ std::string HeadText(const PhysicalPlan& plan, const ExplainHead& head) {
   }
   const std::string second = fmt::format(
       "total {} asks, {} pairs, {} fresh tokens ({} requested), speed of light {}, predicted {}",
-      Count(total.asks), Count(PairsOf(plan)), Count(total.fresh_tokens),
+      Count(total.asks), Count(PlannedPairs(plan)), Count(total.fresh_tokens),
       Count(total.requested_tokens), Duration(total.roofline_seconds),
       Duration(total.predicted_seconds));
   return Cut(first, kColumns) + "\n" + Cut(second, kColumns) + "\n";
@@ -234,6 +233,17 @@ nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index) {
 
 }  // namespace
 
+double PlannedPairs(const PhysicalPlan& plan) {
+  double pairs = 0;
+  for (std::size_t i = 0; i < plan.steps.size() && i < plan.estimates.size(); ++i) {
+    const auto* column = std::get_if<AskColumnStep>(&plan.steps[i]);
+    const bool of_pairs = std::holds_alternative<AskJoinStep>(plan.steps[i]) ||
+                          (column != nullptr && column->anchor.has_value());
+    if (of_pairs) pairs += plan.estimates[i].rows_in;
+  }
+  return pairs;
+}
+
 std::string ExplainText(const PhysicalPlan& plan, const ExplainHead& head,
                         std::span<const StepActual> actual) {
   Table table;
@@ -257,7 +267,6 @@ std::string ExplainText(const PhysicalPlan& plan, const ExplainHead& head,
     if (i < actual.size()) table.AddDetail(ActualText(actual[i]));
   }
   std::string out = HeadText(plan, head);
-  if (plan.limit) out += fmt::format("stops after {} rows\n", *plan.limit);
   for (const std::string& notice : plan.notices) out += Cut("note: " + notice, kColumns) + "\n";
   return out + table.Print();
 }
@@ -272,11 +281,10 @@ std::string ExplainJson(const PhysicalPlan& plan, const ExplainHead& head,
   if (head.max_pairs) json["max_pairs"] = *head.max_pairs;
   json["total"] = {
       {"asks", total.asks},
-      {"pairs", PairsOf(plan)},
+      {"pairs", PlannedPairs(plan)},
       {"tokens", {{"fresh", total.fresh_tokens}, {"requested", total.requested_tokens}}},
       {"estimated_seconds", total.predicted_seconds},
       {"roofline_seconds", total.roofline_seconds}};
-  if (plan.limit) json["limit"] = *plan.limit;
   json["notices"] = plan.notices;
   json["steps"] = nlohmann::json::array();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {

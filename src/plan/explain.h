@@ -9,6 +9,9 @@
 
 namespace quail::plan {
 
+/// Pairs that the planned calls about two tables will be asked of, as estimated.
+double PlannedPairs(const PhysicalPlan& plan);
+
 /// What EXPLAIN says above the steps.
 struct ExplainHead {
   std::string model;    ///< "SmolLM2-135M-Instruct", "oracle"

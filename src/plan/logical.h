@@ -50,6 +50,13 @@ struct ComputedCall {
   bool after_limit = false;
 };
 
+/// A block that needs no more than some rows (LIMIT and OFFSET), which are in no order and come
+/// from these AND terms alone.
+struct RowLimit {
+  std::uint64_t rows = 0;
+  std::vector<std::size_t> conjuncts;  ///< of LogicalPlan::ai_conjuncts
+};
+
 /// A bound statement: what must be asked, before any order or anchor is chosen.
 struct LogicalPlan {
   std::vector<Relation> relations;
@@ -61,12 +68,11 @@ struct LogicalPlan {
   std::vector<RelationalConjunct> relational_conjuncts;
   std::vector<ComputedCall> computed;
   std::string on_demand_sql;  ///< as AskOnDemandStep::sql, empty without calls on demand
+  std::vector<EarlyStop> early_stops;
   std::string final_sql;
   std::vector<std::string> cleanup_sql;
   std::vector<std::string> notices;
-  /// Rows after which the statement needs no more (LIMIT and OFFSET), where its rows are in no
-  /// order and come from the AND terms alone.
-  std::optional<std::uint64_t> limit;
+  std::vector<RowLimit> limits;
 };
 
 /// Token statistics of a relation's argument column, measured after it was materialised.

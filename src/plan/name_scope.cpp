@@ -83,6 +83,20 @@ void NameScope::AddColumn(const Json& reference, bool nested, Reads& reads) cons
   if (!found && !nested) reads.outside = true;
 }
 
+void NameScope::CollectOutside(const Json& expression, std::vector<Json>& columns) const {
+  const std::vector<std::string> path = sql::ColumnPath(expression);
+  if (!path.empty()) {
+    const auto same = [&path](const Json& known) { return sql::ColumnPath(known) == path; };
+    const bool inside = (path.size() > 1 && ItemNamed(path[0]) >= 0) || !ItemsWith(path[0]).empty();
+    if (!inside && std::none_of(columns.begin(), columns.end(), same)) {
+      columns.push_back(expression);
+    }
+    return;
+  }
+  if (!expression.is_structured()) return;
+  for (const Json& child : expression) CollectOutside(child, columns);
+}
+
 NameScope::ArgumentReads NameScope::ResolveArgument(const Json& expression, bool nested) const {
   ArgumentReads reads;
   if (!described_) reads.computed = true;

@@ -37,6 +37,10 @@ class NameScope {
   /// count as its.
   Reads ReadsOf(const sql::Json& expression) const;
 
+  /// Adds the columns that `expression` reads of enclosing queries, each once. REQUIRES: no nested
+  /// queries and lambdas in it.
+  void CollectOutside(const sql::Json& expression, std::vector<sql::Json>& columns) const;
+
   /// What an argument of an AI call reads.
   struct ArgumentReads {
     ItemSet items = 0;

@@ -88,6 +88,8 @@ struct AskFilterStep {
   std::vector<Predicate> predicates;
   std::optional<std::size_t>
       feeds;  ///< the later step whose anchor is this relation: KV is kept for it
+  /// Surviving rows after which no more is asked (LIMIT without ORDER BY).
+  std::optional<std::uint64_t> enough = std::nullopt;
 };
 
 /// Asks join predicates on the distinct pairs of two relations' surviving rows.
@@ -103,6 +105,8 @@ struct AskJoinStep {
   /// To run once all verdicts are decided: fills the tables of surviving pairs that later SQL
   /// reads.
   std::vector<std::string> keep_sql = {};
+  /// Surviving pairs after which no more is asked.
+  std::optional<std::uint64_t> enough = std::nullopt;
 };
 
 /// Asks one call on the distinct argument tuples that `domain_sql` selects (one row a row that
@@ -127,13 +131,24 @@ struct RelationalStep {
   std::optional<RelationId> keeps_matched = std::nullopt;
 };
 
+/// An EXISTS whose truth for a row of the query around it is that of one call for any of the
+/// subquery's rows. Its lookups are quail_verdict_until(stop, call, width, row.., id..), where
+/// `row`, `width` text ids, says which row of the query around it is meant.
+struct EarlyStop {
+  CallId call;
+  bool negated = false;    ///< FALSE is what is looked for
+  std::uint32_t wave = 1;  ///< tuples of a row that are asked before the first answer is looked at
+};
+
 /// Runs `sql`, which keeps the statement's rows, again and again: what the lookups of `calls` find
 /// undecided is asked, until a run finds nothing. The rows of that run are right whatever the
-/// engine evaluated in whichever order, because it read decided verdicts only. The last step;
-/// final_sql reads what it kept.
+/// engine evaluated in whichever order, because it read decided verdicts only. Of the tuples of an
+/// early stop's row nothing is asked once one lets it survive: then the others are read undecided
+/// and cannot matter. The last step; final_sql reads what it kept.
 struct AskOnDemandStep {
   std::vector<CallId> calls;
   std::string sql;
+  std::vector<EarlyStop> stops = {};  ///< index = `stop` of the lookups
 };
 
 using Step =
@@ -158,7 +173,7 @@ struct StepEstimate {
 /// (each deletes rows of a relation that the conditions without AI calls exclude), run the steps in
 /// order, then `final_sql` once. In final_sql and step SQL every AI call is a lookup keyed by text
 /// ids: quail_verdict(call, id..) BOOLEAN, quail_probability(call, id..) DOUBLE, quail_tokens(call,
-/// id..) INTEGER, quail_error(call, id..) VARCHAR.
+/// id..) INTEGER, quail_error(call, id..) VARCHAR; or quail_verdict_until (EarlyStop).
 struct PhysicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
@@ -169,9 +184,6 @@ struct PhysicalPlan {
   std::string final_sql;
   std::vector<std::string> cleanup_sql;  ///< drops what the relations and steps made
   std::vector<std::string> notices;
-  /// The first step stops after this many surviving rows (LIMIT without ORDER BY over a plain
-  /// filter or join); steps after it ask about the rows that are left.
-  std::optional<std::uint64_t> limit;
 };
 
 }  // namespace quail::plan

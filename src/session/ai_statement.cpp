@@ -207,11 +207,7 @@ plan::ArgumentStatistics AiStatement::Measure(const plan::Relation& relation,
 }
 
 void AiStatement::RunSteps() {
-  double pairs = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && i < plan_.estimates.size(); ++i) {
-    if (std::holds_alternative<plan::AskJoinStep>(plan_.steps[i]))
-      pairs += plan_.estimates[i].rows_in;
-  }
+  const double pairs = plan::PlannedPairs(plan_);
   if (pairs > static_cast<double>(state_.settings.max_pairs)) {
     throw Error(ErrorCode::kBudget,
                 fmt::format("the joins of this statement would ask about {:.0f} pairs; "
@@ -245,6 +241,8 @@ void AiStatement::RunSteps() {
   options.on_progress = state_.config.on_progress;
   options.on_notice = [this](const std::string& text) { Notice(text); };
   options.lookups = &state_.lookups;
+  options.max_pairs = state_.settings.max_pairs;
+  options.planned_pairs = static_cast<std::uint64_t>(pairs);
   exec::Executor executor(*state_.connection, evaluator, *verdicts_, options);
   Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
   Fill(executor.steps());

@@ -31,6 +31,7 @@ Totals Sum(const std::vector<RunReport::Step>& steps) {
     totals.calls.null += counters.null;
     totals.calls.null_input += counters.null_input;
     totals.calls.error += counters.error;
+    totals.calls.unjudged += counters.unjudged;
     if (!counters.tokens) continue;
     totals.has_tokens = true;
     totals.tokens.requested += counters.tokens->requested;
@@ -64,6 +65,7 @@ Json StepJson(const RunReport::Step& step) {
   json["null"] = counters.null;
   json["null_input"] = counters.null_input;
   json["error"] = counters.error;
+  json["unjudged"] = counters.unjudged;
   if (counters.tokens) {
     json["fresh"] = counters.tokens->fresh;
     json["cached"] = Cached(*counters.tokens);
@@ -107,10 +109,10 @@ void AddHead(const RunReport& report, Json& json) {
 
 void AddCalls(const RunReport& report, const Totals& totals, Json& json) {
   const exec::StepCounters& calls = totals.calls;
-  json["calls"] = {{"asked", calls.asked}, {"distinct", calls.distinct},
-                   {"true", calls.yes},    {"false", calls.no},
-                   {"null", calls.null},   {"null_input", calls.null_input},
-                   {"error", calls.error}, {"labels", Json::object()}};
+  json["calls"] = {
+      {"asked", calls.asked}, {"distinct", calls.distinct}, {"true", calls.yes},
+      {"false", calls.no},    {"null", calls.null},         {"null_input", calls.null_input},
+      {"error", calls.error}, {"unjudged", calls.unjudged}, {"labels", Json::object()}};
   json["errors"] = Json::array();
   for (const auto& failure : report.failures) {
     json["errors"].push_back(

@@ -36,10 +36,10 @@ std::unique_ptr<StepRun> RunOf(const StepContext& context, const plan::Call& cal
 
 }  // namespace
 
-void AskOnDemand::Begin(plan::CallId call, const OnDemandReads::Reads& reads) {
+void AskOnDemand::Begin(plan::CallId call, const std::set<std::vector<TextId>>& tuples) {
   QUAIL_CHECK(run_ == nullptr);
   const plan::Call& asked = context_.verdicts.call(call);
-  run_ = RunOf(context_, asked, UndecidedDomain(reads, asked.arguments.size()));
+  run_ = RunOf(context_, asked, UndecidedDomain(tuples, asked.arguments.size()));
 }
 
 void AskOnDemand::End() {

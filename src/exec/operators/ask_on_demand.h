@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "exec/on_demand.h"
 #include "exec/operators/step_run.h"
@@ -15,12 +17,14 @@ class AskOnDemand : public StepRun {
     counters_.kind = "on demand";
   }
 
-  /// Begins to ask a call's undecided tuples; Feed and Take are then about them.
-  void Begin(plan::CallId call, const OnDemandReads::Reads& reads);
+  /// Begins to ask undecided tuples of a call; Feed and Take are then about them.
+  void Begin(plan::CallId call, const std::set<std::vector<TextId>>& tuples);
   /// The call's tuples are decided.
   void End();
   /// The last pass read decided verdicts only: its lookups are the values that were needed.
   void CountReads(plan::CallId call, const OnDemandReads::Reads& reads);
+  /// Lookups of early stops that needed no verdict.
+  void CountUnjudged(std::uint64_t lookups) { counters_.unjudged += lookups; }
 
   void Feed() override;
   void Take(const Outcome& outcome) override;

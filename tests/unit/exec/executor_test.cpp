@@ -308,8 +308,7 @@ TEST_F(ExecutorTest, LimitStopsAfterTheChunkAndSaysWhatIsLeft) {
   relational::QueryText(*connection_,
                         "INSERT INTO t SELECT i, i, 'yes ' || i, quail_text_id('yes ' || i) "
                         "FROM range(1, 50001) r(i)");
-  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, {}});
-  plan_.limit = 5;
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(0), {{AddCall("{0}", {0})}}, {}, 5});
   EXPECT_EQ(Run("SELECT k FROM t WHERE quail_verdict(0, id_body) LIMIT 5").size(), 5U);
   EXPECT_EQ(step(0).asked, FunctionEvaluator::kChunkAsks);
   EXPECT_EQ(step(0).distinct, FunctionEvaluator::kChunkAsks);
@@ -325,8 +324,7 @@ TEST_F(ExecutorTest, LimitStopsAJoin) {
                                             "FROM range(1, 200) r(i)");
   }
   plan_.steps.push_back(
-      plan::AskJoinStep{RelationId(0), RelationId(1), {{AddCall("{0} {1}", {0, 1})}}, ""});
-  plan_.limit = 3;
+      plan::AskJoinStep{RelationId(0), RelationId(1), {{AddCall("{0} {1}", {0, 1})}}, "", {}, 3});
   EXPECT_GE(Run("SELECT 1 FROM a, b WHERE quail_verdict(0, a.id_body, b.id_body)").size(), 3U);
   EXPECT_EQ(step(0).asked, FunctionEvaluator::kChunkAsks);
   EXPECT_EQ(step(0).asked + step(0).unjudged, 40000U);

@@ -215,13 +215,19 @@ TEST(Optimizer, ConditionsUnderOrComeAfterThePredicates) {
             "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (v2) AND (y)");
 }
 
-TEST(Optimizer, LimitIsKeptForASingleStepOnly) {
+TEST(Optimizer, AStepStopsEarlyWhereItDecidesALimitedBlockAlone) {
   PlanBuilder builder;
   builder.Relation(100, 300).Ask({0});
-  builder.logical().limit = 5;
-  EXPECT_EQ(builder.Optimize().limit, 5U);
+  builder.logical().limits = {{5, {0}}};
+  EXPECT_EQ(StepAt<AskFilterStep>(builder.Optimize(), 0).enough, 5U);
   builder.Relation(10, 3).Ask({1});
-  EXPECT_FALSE(builder.Optimize().limit);
+  const PhysicalPlan two_blocks = builder.Optimize();
+  EXPECT_EQ(StepAt<AskFilterStep>(two_blocks, 0).enough, 5U);
+  EXPECT_FALSE(StepAt<AskFilterStep>(two_blocks, 1).enough);
+  builder.logical().limits = {{5, {0, 1}}};
+  const PhysicalPlan one_block = builder.Optimize();
+  EXPECT_FALSE(StepAt<AskFilterStep>(one_block, 0).enough);
+  EXPECT_FALSE(StepAt<AskFilterStep>(one_block, 1).enough);
 }
 
 TEST(Optimizer, WithoutStatisticsOrModelThePlanIsAsWritten) {

@@ -47,7 +47,7 @@ TEST_F(BinderTest, AFilterKeepsOrdinaryConditionsInItsRelation) {
   EXPECT_TRUE(plan.ai_conjuncts[0].is_call);
   EXPECT_NE(plan.relations[0].create_sql.find("price > 2"), std::string::npos);
   EXPECT_EQ(plan.final_sql.find("price"), std::string::npos) << plan.final_sql;
-  EXPECT_FALSE(plan.limit) << "ORDER BY needs all rows";
+  EXPECT_TRUE(plan.limits.empty()) << "ORDER BY needs all rows";
   EXPECT_EQ(RowsOf(plan), "1\n");
 }
 
@@ -269,16 +269,18 @@ TEST_F(BinderTest, StatementsAroundAQueryStay) {
 }
 
 TEST_F(BinderTest, LimitsCountOnlyWhatTheTermsDecide) {
-  EXPECT_EQ(Bind("SELECT id FROM t WHERE AI_FILTER(body) LIMIT 2 OFFSET 1").limit, 3U);
-  EXPECT_EQ(Bind("SELECT left(body, 2) FROM t WHERE AI_FILTER(body) LIMIT 2").limit, 2U);
-  EXPECT_EQ(Bind("SELECT AI_FILTER(author) FROM t WHERE AI_FILTER(body) LIMIT 1").limit, 1U);
+  const auto rows = [this](const char* sql) { return Bind(sql).limits.at(0).rows; };
+  EXPECT_EQ(rows("SELECT id FROM t WHERE AI_FILTER(body) LIMIT 2 OFFSET 1"), 3U);
+  EXPECT_EQ(rows("SELECT left(body, 2) FROM t WHERE AI_FILTER(body) LIMIT 2"), 2U);
+  EXPECT_EQ(rows("SELECT AI_FILTER(author) FROM t WHERE AI_FILTER(body) LIMIT 1"), 1U);
+  EXPECT_EQ(rows("SELECT id FROM (SELECT * FROM t WHERE AI_FILTER(body) LIMIT 4)"), 4U);
   for (const char* sql :
        {"SELECT count(*) FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT DISTINCT id FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT id FROM t WHERE AI_FILTER(body) ORDER BY id LIMIT 1",
         "SELECT quantile_cont(id, 0.5) FROM t WHERE AI_FILTER(body) LIMIT 1",
         "SELECT a.id FROM a ANTI JOIN b ON a.k = b.k WHERE AI_FILTER(x) LIMIT 1"}) {
-    EXPECT_FALSE(Bind(sql).limit) << sql;
+    EXPECT_TRUE(Bind(sql).limits.empty()) << sql;
   }
 }
 

@@ -1,0 +1,35 @@
+#include "exec/stop_waves.h"
+
+#include <algorithm>
+
+namespace quail::exec {
+
+StopWaves::StopWaves(const OnDemandReads::StopRows& rows, std::uint32_t wave)
+    : wave_(std::max(1U, wave)) {
+  for (const auto& [row, reads] : rows) {
+    if (reads.met || reads.undecided.empty()) continue;
+    rows_.push_back({{reads.undecided.begin(), reads.undecided.end()}, 0});
+  }
+}
+
+std::set<std::vector<TextId>> StopWaves::Next(const Meets& meets) {
+  std::set<std::vector<TextId>> asked;
+  std::erase_if(rows_, [&](Row& row) {
+    std::size_t open = 0;
+    for (std::size_t i = row.judged; i < row.tuples.size() && open < wave_; ++i) {
+      const auto met = meets(row.tuples[i]);
+      if (met && *met) return true;
+      if (!met) {
+        asked.insert(row.tuples[i]);
+        ++open;
+      } else if (open == 0) {
+        row.judged = i + 1;
+      }
+    }
+    return open == 0;
+  });
+  wave_ *= 2;
+  return asked;
+}
+
+}  // namespace quail::exec
