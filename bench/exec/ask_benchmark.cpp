@@ -97,7 +97,8 @@ int Measure(int argc, char** argv) {
                                                   .tokenizer = tokenizer.get(),
                                                   .texts = texts,
                                                   .pool = pool,
-                                                  .words = {"TRUE", "FALSE"}});
+                                                  .words = {"TRUE", "FALSE"},
+                                                  .vocabulary = 1 << 20});
   const plan::PhysicalPlan plan = MakePlan(filters);
 
   const double texts_megabytes = PeakMegabytes();

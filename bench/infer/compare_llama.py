@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Quail's CPU backend and llama.cpp on one model file, in one run, on the same token ids.
 
-    pip install llama-cpp-py-sync cffi
+    CMAKE_ARGS=-DGGML_NATIVE=ON pip install --no-binary llama-cpp-python llama-cpp-python==0.3.36
     bench/infer/compare_llama.py MODEL.gguf --tool build/release/bench/infer/prefill_benchmark
 
 Work: documents of 300 tokens (what a filter reads), each an own sequence, several in a batch; and
@@ -14,6 +14,7 @@ second is what other work on the machine does not change; llama.cpp's threads sp
 for each other, so with more threads on a busy machine its processor time says little.
 """
 import argparse
+import ctypes
 import re
 import resource
 import subprocess
@@ -21,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from llama_cpp_py_sync import _cffi_bindings as bindings
+import llama_cpp as llama
 
 DOCUMENT, CHUNK, ANCHOR, PARTNER = 300, 2048, 4000, 15
 FTYPES = {"f32": 0, "bf16": 32, "q8_0": 7}
@@ -60,12 +61,11 @@ class Peer:
     """llama.cpp through its C API."""
 
     def __init__(self, path, threads, flash, sequences):
-        self.lib, self.ffi = bindings.get_lib(), bindings.get_ffi()
-        self.model = self.lib.llama_model_load_from_file(str(path).encode(),
-                                                         self.lib.llama_model_default_params())
-        if self.model == self.ffi.NULL:
+        self.model = llama.llama_model_load_from_file(str(path).encode(),
+                                                      llama.llama_model_default_params())
+        if not self.model:
             raise SystemExit(f"llama.cpp cannot load {path}")
-        params = self.lib.llama_context_default_params()
+        params = llama.llama_context_default_params()
         params.n_ctx = ANCHOR + CHUNK + 64
         params.n_batch = params.n_ubatch = CHUNK
         params.n_seq_max = sequences
@@ -73,22 +73,22 @@ class Peer:
         params.flash_attn_type = 1 if flash else 0
         params.kv_unified = True
         params.no_perf = True
-        self.context = self.lib.llama_init_from_model(self.model, params)
-        if self.context == self.ffi.NULL:
+        self.context = llama.llama_init_from_model(self.model, params)
+        if not self.context:
             raise SystemExit("llama.cpp gives no context")
-        self.memory = self.lib.llama_get_memory(self.context)
+        self.memory = llama.llama_get_memory(self.context)
 
     def close(self):
-        self.lib.llama_free(self.context)
-        self.lib.llama_model_free(self.model)
+        llama.llama_free(self.context)
+        llama.llama_model_free(self.model)
 
     def clear(self):
-        self.lib.llama_memory_clear(self.memory, False)
+        llama.llama_memory_clear(self.memory, False)
 
     def decode(self, sequences):
         """sequences: (id, first position, tokens); the last token of each gives logits."""
         total = sum(len(tokens) for _, _, tokens in sequences)
-        batch = self.lib.llama_batch_init(total, 0, 1)
+        batch = llama.llama_batch_init(total, 0, 1)
         row = 0
         for number, first, tokens in sequences:
             for i, token in enumerate(tokens):
@@ -99,8 +99,8 @@ class Peer:
                 batch.logits[row] = i + 1 == len(tokens)
                 row += 1
         batch.n_tokens = total
-        status = self.lib.llama_decode(self.context, batch)
-        self.lib.llama_batch_free(batch)
+        status = llama.llama_decode(self.context, batch)
+        llama.llama_batch_free(batch)
         if status != 0:
             raise SystemExit(f"llama_decode: {status}")
 
@@ -130,14 +130,14 @@ def joins(peer, pairs, rounds):
     def loop():
         for partner in partners[:8]:
             peer.decode([(0, ANCHOR, partner)])
-            peer.lib.llama_memory_seq_rm(peer.memory, 0, ANCHOR, -1)
+            llama.llama_memory_seq_rm(peer.memory, 0, ANCHOR, -1)
 
     def batched():
         for number in range(1, pairs + 1):
-            peer.lib.llama_memory_seq_cp(peer.memory, 0, number, 0, ANCHOR)
+            llama.llama_memory_seq_cp(peer.memory, 0, number, 0, ANCHOR)
         peer.decode([(number + 1, ANCHOR, text) for number, text in enumerate(partners)])
         for number in range(1, pairs + 1):
-            peer.lib.llama_memory_seq_rm(peer.memory, number, -1, -1)
+            llama.llama_memory_seq_rm(peer.memory, number, -1, -1)
 
     one = [8 / seconds for seconds in best(rounds, loop)]
     many = [pairs / seconds for seconds in best(rounds, batched)]
@@ -146,12 +146,12 @@ def joins(peer, pairs, rounds):
 
 def quantised(path, folder, name, threads):
     target = Path(folder) / f"{name}.gguf"
-    lib, ffi = bindings.get_lib(), bindings.get_ffi()
-    params = ffi.new("llama_model_quantize_params *", lib.llama_model_quantize_default_params())
+    params = llama.llama_model_quantize_default_params()
     params.ftype = FTYPES[name]
     params.nthread = threads
     params.allow_requantize = True
-    if lib.llama_model_quantize(str(path).encode(), str(target).encode(), params) != 0:
+    if llama.llama_model_quantize(str(path).encode(), str(target).encode(),
+                                  ctypes.byref(params)) != 0:
         raise SystemExit(f"cannot rewrite {path} as {name}")
     return target
 
@@ -178,9 +178,9 @@ def main():
     parser.add_argument("--pairs", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    silence = bindings.get_ffi().callback("void(enum ggml_log_level, char*, void*)", lambda *_: None)
-    bindings.get_lib().llama_log_set(silence, bindings.get_ffi().NULL)
-    bindings.get_lib().llama_backend_init()
+    silence = llama.llama_log_callback(lambda *_: None)
+    llama.llama_log_set(silence, ctypes.c_void_p(0))
+    llama.llama_backend_init()
 
     rates = {"documents": (0, 0, ""), "loop": (0, 0, ""), "batched": (0, 0, "")}
     with tempfile.TemporaryDirectory() as folder:
