@@ -44,7 +44,9 @@ std::uint32_t Lookup(const std::vector<std::uint32_t>& index, TextId id) {
 }  // namespace
 
 VerdictTable::VerdictTable(std::size_t width, bool keeps_margins)
-    : width_(width), keeps_margins_(keeps_margins), slots_(16, 0) {}
+    : width_(width), keeps_margins_(keeps_margins), slots_(16, 0) {
+  if (width_ == 1) matrices_.emplace_back().is_line = true;
+}
 
 void VerdictTable::AddMatrix(std::span<const TextId> rows, std::span<const TextId> columns) {
   QUAIL_CHECK_EQ(width_, std::size_t{2});
@@ -58,7 +60,19 @@ void VerdictTable::AddMatrix(std::span<const TextId> rows, std::span<const TextI
   matrices_.push_back(std::move(matrix));
 }
 
+void VerdictTable::GrowLine(TextId last) {
+  Matrix& line = matrices_.front();
+  const std::size_t bytes = last.value() / 4 + std::size_t{1};
+  if (bytes <= line.bits.size()) return;
+  line.bits.resize(std::max(bytes, line.bits.size() * 2), 0);
+  if (keeps_margins_) line.margins.resize(line.bits.size() * 4, 0.0F);
+}
+
 bool VerdictTable::FindCell(std::span<const TextId> key, Cell& cell) const {
+  if (width_ == 1) {
+    cell = {0, key[0].value()};
+    return cell.index < matrices_.front().bits.size() * 4;
+  }
   for (std::size_t m = 0; m < matrices_.size(); ++m) {
     const std::uint32_t row = Lookup(matrices_[m].row_of, key[0]);
     const std::uint32_t column = Lookup(matrices_[m].column_of, key[1]);
@@ -89,7 +103,7 @@ Judgement VerdictTable::Find(std::span<const TextId> key) const {
     const float margin = keeps_margins_ ? matrix.margins[cell.index] : 0.0F;
     if (bits == kCellFalse) return {Verdict::kFalse, margin, 0};
     if (bits == kCellTrue) return {Verdict::kTrue, margin, 0};
-    if (bits == kCellUndecided && verdicts_.empty()) return {};
+    if (bits == kCellUndecided && (matrix.is_line || verdicts_.empty())) return {};
   }
   const std::uint32_t slot = slots_[FindSlot(key)];
   if (slot == 0) return {};
@@ -103,6 +117,7 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
                        const std::string& reason) {
   QUAIL_CHECK(verdict != Verdict::kUndecided);
   QUAIL_CHECK_EQ(key.size(), width_);
+  if (width_ == 1) GrowLine(key[0]);
   Cell cell;
   const bool in_matrix = !matrices_.empty() && FindCell(key, cell);
   if (in_matrix && Find(key).verdict == Verdict::kUndecided) ++decided_;

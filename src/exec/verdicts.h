@@ -29,8 +29,9 @@ struct Judgement {
   std::uint32_t reason = 0;  ///< of kError: index into VerdictTable::reasons
 };
 
-/// The verdicts of one question, keyed by its tuple of argument texts: two bits a pair in matrices
-/// for cross products, a hash table for everything else. Any number of readers, or one writer.
+/// The verdicts of one question, keyed by its tuple of argument texts: two bits a text where there
+/// is one, two bits a pair in matrices for cross products, a hash table for everything else. Any
+/// number of readers, or one writer.
 class VerdictTable {
  public:
   /// `width`: texts of a key, 0 for a prompt without arguments.
@@ -63,6 +64,7 @@ class VerdictTable {
 
  private:
   struct Matrix {
+    bool is_line = false;               ///< of width 1: cell = TextId, grows as verdicts come
     std::vector<std::uint32_t> row_of;  ///< index = TextId, kAbsent where it is no row
     std::vector<std::uint32_t> column_of;
     std::size_t columns = 0;
@@ -74,6 +76,7 @@ class VerdictTable {
     std::size_t index = 0;
   };
 
+  void GrowLine(TextId last);
   bool FindCell(std::span<const TextId> key, Cell& cell) const;
   std::size_t FindSlot(std::span<const TextId> key) const;
   std::size_t Entry(std::span<const TextId> key);

@@ -33,6 +33,22 @@ TEST(VerdictTable, KeepsEachKindOfVerdict) {
   EXPECT_EQ(table.Failures()[0].key, Ids({10}));
 }
 
+TEST(VerdictTable, OneTextAKeyWhateverItsNumber) {
+  VerdictTable table(1, true);
+  for (const std::uint32_t id : {7U, 0U, 1'000'003U, 12U}) {
+    const std::vector<TextId> key = {TextId(id)};
+    EXPECT_EQ(table.Find(key).verdict, Verdict::kUndecided);
+    table.Set(key, Verdict::kTrue, static_cast<float>(id), "");
+  }
+  table.Set(std::vector{TextId(12)}, Verdict::kError, 0, "boom");
+  EXPECT_EQ(table.decided(), 4U);
+  EXPECT_EQ(table.Find(std::vector{TextId(1'000'003)}).margin, 1'000'003.0F);
+  EXPECT_EQ(table.Find(std::vector{TextId(11)}).verdict, Verdict::kUndecided);
+  EXPECT_EQ(table.Find(std::vector{TextId(12)}).verdict, Verdict::kError);
+  EXPECT_EQ(table.Find(std::vector{kNullText}).verdict, Verdict::kUndecided);
+  ASSERT_EQ(table.Failures().size(), 1U);
+}
+
 TEST(VerdictTable, HoldsOneVerdictForAPromptWithoutArguments) {
   VerdictTable table(0, false);
   EXPECT_EQ(table.Find({}).verdict, Verdict::kUndecided);
