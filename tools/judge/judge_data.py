@@ -11,9 +11,10 @@ import pathlib
 
 from bank import BankSource, read_bank
 from rows import SPLITS, Collector
+from source_amounts import AmountSource
 from source_debian import DebianSource
 from source_fortunes import FortuneSource
-from source_interests import InterestSource
+from source_interests import InterestSource, NeedSource
 from source_numbers import NumberSource
 from source_reviews import ReviewSource
 from source_scenes import SceneSource, read_scenes
@@ -21,8 +22,9 @@ from source_wordnet import WordNet, WordNetSource
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
 # Rows per bank: (documents with a question, pairs of documents).
-BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 600), 'topics': (3500, 700), 'persons': (4000, 0),
-             'kinds': (12000, 0)}
+BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 1100), 'topics': (3500, 1500), 'persons': (4000, 0),
+             'kinds': (16000, 0)}
+SCENE_BANKS = ('scenes', 'dealings', 'episodes')
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
 
@@ -38,10 +40,13 @@ def collect(sources, seed):
     FortuneSource(sources / 'fortunes', wordnet, debian.packages[5000:6500], rows).make()
     for name, (count, twins) in BANK_ROWS.items():
         BankSource(read_bank(BANKS / f'{name}.txt'), rows, filler).make(count, twins)
-    InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(7500)
-    SceneSource(read_scenes(BANKS / 'scenes.txt'), rows, filler).make(45, 12)
-    ReviewSource(rows).make(6000, 6000)
-    NumberSource(rows, filler).make(24000, 3600)
+    InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(8500)
+    NeedSource(read_scenes(BANKS / 'needs.txt'), rows).make(50)
+    scenes = [scene for name in SCENE_BANKS for scene in read_scenes(BANKS / f'{name}.txt')]
+    SceneSource(scenes, rows, filler).make(45, 12)
+    ReviewSource(rows).make(8000, 9000)
+    NumberSource(rows, filler).make(34000, 4500)
+    AmountSource(rows, filler).make(22000)
     return rows
 
 

@@ -81,9 +81,9 @@ class Judge:
         self.lora_a = self.lora_b = None
         self.layer = transformer_layer
 
-    def add_adapter(self, rank, alpha, seed):
-        """Adds trainable factors, A random and B zero; returns them."""
-        generator = torch.Generator().manual_seed(seed)
+    def add_adapter(self, rank, alpha):
+        """Adds trainable factors, A random (always the same) and B zero; returns them."""
+        generator = torch.Generator().manual_seed(0)
         self.scale = alpha / rank
         uniform = lambda *shape: torch.rand(*shape, generator=generator) * 2 - 1
         self.lora_a = {name: (uniform(LAYERS, rank, weight.shape[2]) * math.sqrt(3 / weight.shape[2]))
@@ -91,6 +91,21 @@ class Judge:
         self.lora_b = {name: torch.zeros(LAYERS, weight.shape[1], rank, device=self.device).requires_grad_()
                        for name, weight in self.weights.items()}
         return [*self.lora_a.values(), *self.lora_b.values()]
+
+    def factors(self):
+        """A copy of the factors: {name: (A [LAYERS, rank, in], B [LAYERS, out, rank])}."""
+        return {name: (self.lora_a[name].detach().clone(), self.lora_b[name].detach().clone()) for name in LINEAR}
+
+    def take_mean(self, several):
+        """Takes over the mean of the updates B A of several factors, at their rank: its largest singular values."""
+        for name in LINEAR:
+            rank = several[0][name][0].shape[1]
+            left, left_small = torch.linalg.qr(torch.cat([factors[name][1] for factors in several], 2) / len(several))
+            right, right_small = torch.linalg.qr(torch.cat([factors[name][0] for factors in several], 1).mT)
+            turn, sizes, back = torch.linalg.svd(left_small @ right_small.mT)
+            root = sizes[:, :rank].sqrt()
+            self.lora_b[name] = left @ turn[:, :, :rank] * root[:, None]
+            self.lora_a[name] = root[:, :, None] * (back[:, :rank] @ right.mT)
 
     def load_adapter(self, factors, scale):
         """Takes over the factors of an adapter file (GGUF names and row order), not to be trained."""

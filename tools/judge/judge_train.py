@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Trains the judge's adapter on a GPU from the files of judge_pack.py and evaluates it on the test splits.
 
-    judge_train.py PACK OUT --seed 0 [--rank 8 --lr 1e-3 --epochs 1.3 --mass 0.1 --limit SECONDS]
+    judge_train.py PACK OUT --seed 0 [--rank 8 --lr 2e-3 --epochs 1.75 --cycles 3 --mass 0.1 --limit SECONDS]
     judge_train.py PACK OUT --raw        evaluates the base model alone
-    judge_train.py PACK OUT --adapter F  evaluates a finished adapter
+    judge_train.py PACK OUT --adapter F [F ..]  evaluates a finished adapter, or the mean of several
 
-Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors).
+Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors), of a mean too.
 Loss: logistic on the margin, plus `mass` x -log of the probability of the four label tokens over the vocabulary.
+The learning rate falls to zero in each cycle. The adapter is the mean of the updates at the ends of the cycles, brought back
+to the rank by its largest singular values; `last` in the .npz are the margins of the last cycle's end alone.
 """
 import argparse
 import json
@@ -19,12 +21,13 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from judge_model import Judge, read_blobs
+from judge_model import Judge, read_blobs, transformer_layer
 from prompt_layout import FALSE_IDS, TRUE_IDS
 
 MICRO_BATCH_TOKENS = 65536
 SORTED_BATCHES = 64  # batches of similar length are cut from windows of this many
-WARM_UP = .04
+WARM_UP = .04  # of the steps
+FIRST_CYCLE, LATER_PEAK = .55, .7  # the first cycle's share of the steps; the later cycles' share of the learning rate
 
 
 class Rows:
@@ -136,15 +139,31 @@ def step_loss(judge, rows, numbers, mass_weight):
     return total
 
 
+def learning_rate(progress, cycles):
+    """(share of the learning rate, cycle) at `progress`, the share of the steps that is done."""
+    rise = min(1, progress / WARM_UP)
+    if cycles == 1:
+        return rise * (.5 + .5 * math.cos(math.pi * progress)), 0
+    if progress < FIRST_CYCLE:
+        return rise * (.5 + .5 * math.cos(math.pi * progress / FIRST_CYCLE)), 0
+    within, cycle = math.modf((progress - FIRST_CYCLE) / (1 - FIRST_CYCLE) * (cycles - 1))
+    return LATER_PEAK * (.5 + .5 * math.cos(math.pi * within)), 1 + int(cycle)
+
+
 def train(judge, rows, arguments):
-    parameters = judge.add_adapter(arguments.rank, arguments.alpha, arguments.seed)
+    """Returns the report. The judge holds the mean of the cycles' ends, the report the margins of the last end."""
+    parameters = judge.add_adapter(arguments.rank, arguments.alpha)
     optimizer = torch.optim.AdamW(parameters, lr=arguments.lr, betas=(.9, .99), weight_decay=arguments.decay, fused=True)
     steps, began, seen = schedule(rows, arguments), time.time(), torch.zeros(2, device=judge.device)
+    ends, cycle = [], 0
     for number, numbers in enumerate(steps):
         progress = max(number / len(steps), (time.time() - began) / arguments.limit)
         if progress >= 1:
             break
-        rate = min(1, (number + 1) / (WARM_UP * len(steps))) * (.5 + .5 * math.cos(math.pi * progress))
+        rate, now = learning_rate(progress, arguments.cycles)
+        if now > cycle:
+            ends.append(judge.factors())
+            cycle = now
         for group in optimizer.param_groups:
             group['lr'] = arguments.lr * rate
         seen += step_loss(judge, rows, numbers, arguments.mass)
@@ -156,7 +175,25 @@ def train(judge, rows, arguments):
             seen.zero_()
             print(f'{arguments.out.name} {number + 1}/{len(steps)} loss {loss:.3f} accuracy {accuracy:.3f} '
                   f'{time.time() - began:.0f} s', flush=True)
-    return dict(train_seconds=time.time() - began, steps=number + 1)
+    report = dict(train_seconds=time.time() - began, steps=number + 1)
+    if ends:
+        report['last'] = evaluate(judge, rows)[0]
+        judge.take_mean([*ends, judge.factors()])
+    return report
+
+
+def load_adapters(judge, paths):
+    """Puts an adapter file, or the mean of several, into the judge; returns the settings that they share."""
+    several = []
+    for path in paths:
+        with safe_open(path, 'numpy') as file:
+            about = file.metadata()
+            judge.load_adapter({name: file.get_tensor(name) for name in file.keys()},
+                               float(about['alpha']) / float(about['rank']))
+        several.append(judge.factors())
+    if len(paths) > 1:
+        judge.take_mean(several)
+    return {name: value for name, value in about.items() if name != 'seed'} | {'mean_of': ' '.join(path.stem for path in paths)}
 
 
 def main():
@@ -164,12 +201,13 @@ def main():
     parser.add_argument('pack', type=pathlib.Path)
     parser.add_argument('out', type=pathlib.Path)
     parser.add_argument('--raw', action='store_true')
-    parser.add_argument('--adapter', type=pathlib.Path)
-    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--adapter', type=pathlib.Path, nargs='+', default=[])
+    parser.add_argument('--seed', type=int, default=0, help='of the order of the rows; all runs start from the same factors')
     parser.add_argument('--rank', type=int, default=8)
     parser.add_argument('--alpha', type=float, default=16)
-    parser.add_argument('--lr', type=float, default=1e-3)
-    parser.add_argument('--epochs', type=float, default=1.3)
+    parser.add_argument('--lr', type=float, default=2e-3)
+    parser.add_argument('--epochs', type=float, default=1.75)
+    parser.add_argument('--cycles', type=int, default=3)
     parser.add_argument('--batch', type=int, default=128)
     parser.add_argument('--mass', type=float, default=.1)
     parser.add_argument('--decay', type=float, default=.1)
@@ -181,16 +219,17 @@ def main():
     tensors = {}
     for path in sorted(arguments.pack.glob('weights-*.bin')):
         tensors |= read_blobs(path)
+    report, trains = {}, not (arguments.raw or arguments.adapter)
     judge, rows = Judge(tensors, device, dtype), Rows(read_blobs(arguments.pack / 'rows.bin'), device)
+    if device == 'cuda' and trains:
+        judge.layer = torch.compile(transformer_layer)  # 1.5 times the steps, for 20 s before the first
     print(arguments.out.name, f'loaded in {time.time() - began:.0f} s', flush=True)
-    report = {}
     if arguments.adapter:
-        with safe_open(arguments.adapter, 'numpy') as file:
-            about = file.metadata()
-            judge.load_adapter({name: file.get_tensor(name) for name in file.keys()},
-                               float(about['alpha']) / float(about['rank']))
-    elif not arguments.raw:
+        settings = load_adapters(judge, arguments.adapter)
+    elif trains:
         report = train(judge, rows, arguments)
+        unsaid = ('pack', 'out', 'raw', 'adapter', 'float32')
+        settings = {name: str(value) for name, value in vars(arguments).items() if name not in unsaid}
     margins, mass = evaluate(judge, rows)
     if arguments.raw:
         with torch.no_grad():
@@ -198,10 +237,10 @@ def main():
     if arguments.float32:
         report['margins_float32'] = evaluate(judge.in_float32(tensors), rows)[0]
     np.savez(str(arguments.out) + '.npz', margins=margins, mass=mass, counts=json.dumps(rows.counts), **report)
-    if not arguments.raw and not arguments.adapter:
-        settings = {name: str(value) for name, value in vars(arguments).items() if name not in ('pack', 'out', 'raw', 'adapter', 'float32')}
+    if trains or len(arguments.adapter) > 1:
         save_file(judge.adapter(), str(arguments.out) + '.safetensors', settings)
-    print(arguments.out.name, 'done', {key: round(value, 1) for key, value in report.items() if np.isscalar(value)}, f'{time.time() - began:.0f} s', flush=True)
+    shown = {key: round(value, 1) for key, value in report.items() if np.isscalar(value)}
+    print(arguments.out.name, 'done', shown, f'{time.time() - began:.0f} s', flush=True)
 
 
 if __name__ == '__main__':

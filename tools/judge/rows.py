@@ -14,6 +14,7 @@ SPLITS = ('train', 'word', 'kind')
 # Sources made of a limited number of sentences.
 BLURRED_SOURCES = ('bank', 'reviews', 'interests', 'scenes')
 BLURRED_PAIRS = ('pair:buys', 'pair:claim', 'pair:label', 'twins')
+SHORTEST_BLURRED = 7  # words
 NEGATION = re.compile(r"^(no|not|never|nobody|nothing|none|without|.*n't|cannot|anything|less|un\w+|free)\b|\d")
 
 
@@ -66,10 +67,11 @@ class Collector:
         self.rows[split].append(row)
 
     def blur(self, text):
-        """Drops some words, so that sentences which occur often are not learned by heart. Negations stay."""
-        if self.random.random() < .4:
-            return text
+        """Drops some words, so that sentences which occur often are not learned by heart. Negations stay, and short texts:
+        each of their words may decide."""
         words = text.split(' ')
+        if len(words) < SHORTEST_BLURRED or self.random.random() < .4:
+            return text
         kept = [word for word in words if self.random.random() > .1 or NEGATION.search(word.lower())]
         return ' '.join(kept) if len(kept) > 2 else text
 

@@ -111,7 +111,7 @@ class DebianSource:
     def is_test(self, package):
         return bucket(package.source, 10) == 0
 
-    def tag_rows(self, most=150, most_held=20):
+    def tag_rows(self, most=170, most_held=20):
         for rule in read_rules('debtags'):
             facet = rule.tag.split('::')[0]
             has = lambda package: any(tag == rule.tag or tag.startswith(rule.tag + ':') for tag in package.tags)
@@ -154,7 +154,7 @@ class DebianSource:
             self.rows.put_pair(PAIR_ABOUT, (self.text(package), names[section][0]), truth, 'pair:section', held=held,
                                is_test=self.is_test(package))
 
-    def long_rows(self, count=5000):
+    def long_rows(self, count=7500):
         """Lists of 2 to 7 descriptions with the fact in one of them."""
         rules = [rule for rule in read_rules('debtags') if rule.tag.split('::')[0] in LONG_FACETS]
         tagged = [package for package in self.packages if package.tags]

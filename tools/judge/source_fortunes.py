@@ -10,6 +10,19 @@ MIXED_FILES = ('fortunes', 'cookie', 'miscellaneous', 'zippy', 'wisdom', 'platit
 MENTIONED = dict(animal='an animal', plant='a plant', disease='an illness', food='something to eat or drink',
                  vehicle='a vehicle', building='a building', emotion='an emotion', clothing='clothing',
                  weapon='a weapon', sport='a sport', city='a city', country='a country', tool='a tool')
+# More categories by WordNet's word and sense number: phrase of the question.
+MENTIONED_SENSES = {('furniture', 0): 'a piece of furniture', ('musical_instrument', 0): 'a musical instrument',
+                    ('body_part', 0): 'a part of the body', ('relative', 0): 'a relative', ('metal', 0): 'a metal',
+                    ('color', 0): 'a colour', ('insect', 0): 'an insect', ('bird', 0): 'a bird', ('fish', 0): 'a fish',
+                    ('fruit', 0): 'a fruit', ('vegetable', 0): 'a vegetable', ('machine', 0): 'a machine', ('road', 0): 'a road or street', ('room', 0): 'a room', ('professional', 0): 'a profession', ('scientist', 0): 'a scientist', ('artist', 0): 'an artist',
+                    ('ship', 0): 'a ship', ('body_of_water', 0): 'a sea, lake or river',
+                    ('mountain', 0): 'a mountain', ('flower', 0): 'a flower', ('liquid', 0): 'a liquid',
+                    ('publication', 0): 'something printed', ('document', 0): 'a document', ('crime', 0): 'a crime', ('medicine', 1): 'a medicine',
+                    ('ceremony', 0): 'a ceremony', ('weather', 0): 'the weather', ('storm', 0): 'a storm', ('fabric', 0): 'a cloth',
+                    ('meal', 0): 'a meal', ('shop', 0): 'a shop', ('school', 0): 'a school', ('soldier', 0): 'a soldier',
+                    ('criminal', 0): 'a criminal', ('computer', 0): 'a computer', ('religion', 0): 'a religion',
+                    ('science', 0): 'a science', ('unit_of_measurement', 0): 'a unit of measure', ('month', 0): 'a month',
+                    ('day_of_the_week', 0): 'a day of the week', ('season', 0): 'a season', ('sound', 0): 'a sound'}
 HELD_MENTIONED = ('weapon', 'clothing', 'sport')
 SURFACE = [
     (lambda text: '?' in text, wordings('Does the text ask a question?|There is a question in the text.'
@@ -55,8 +68,10 @@ class FortuneSource:
                          x=self.pick.choice(rule.phrases))
 
     def mention_rows(self, each=140, single=6000):
-        for name, phrase in MENTIONED.items():
-            below = self.net.below(COMMON[name])
+        categories = [(name, phrase, COMMON[name]) for name, phrase in MENTIONED.items()]
+        categories += [(word, phrase, self.net.senses[word][sense]) for (word, sense), phrase in MENTIONED_SENSES.items()]
+        for name, phrase, key in categories:
+            below = self.net.below(key)
             anyhow = {word.lower() for key in below for word in self.net.synsets[key].words}
             mostly = {word for word, senses in self.net.senses.items() if len(word) > 2 and senses[0] in below
                       and sum(sense in below for sense in senses) >= .6 * len(senses)}

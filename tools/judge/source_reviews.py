@@ -148,7 +148,7 @@ class ReviewSource:
             put(SENTIMENT, good, 'sentiment', noun)
         elif chance < .48:
             put(RECOMMEND, good, 'recommend')
-        elif chance < .68 and opinions:
+        elif chance < .74 and opinions:
             self.ask_aspect(subject, opinions, put)
         else:
             name = self.flag_to_ask(flags)

@@ -1,4 +1,4 @@
-"""Rows from banks/scenes.txt: short texts, each with statements of its own that are true or false of it."""
+"""Rows from short texts, each with statements of its own that are true or false of it (banks/scenes.txt and its like)."""
 import dataclasses
 
 from rows import bucket
@@ -23,8 +23,12 @@ def read_scenes(path):
     return scenes
 
 
-class SceneSource:
+def is_held(scene):
     """A sixth of the scenes are unseen kinds: neither their texts nor their statements train."""
+    return bucket(scene.text, 6) == 0
+
+
+class SceneSource:
 
     def __init__(self, scenes, rows, filler):
         self.scenes, self.rows, self.pick, self.filler = scenes, rows, rows.random, filler
@@ -32,18 +36,26 @@ class SceneSource:
     def make_one(self, scene, held):
         truth = self.pick.random() < .5
         claim = self.pick.choice(scene.true if truth else scene.false)
-        text = scene.text
-        if self.pick.random() < .1:
-            text = ' '.join([text, self.pick.choice(self.filler)][::self.pick.choice([1, -1])])
-        if self.pick.random() < .15:
+        text = self.document(scene, held)
+        if self.pick.random() < .22:
             said = claim[0].upper() + claim[1:] + '.'
             self.rows.put_pair(PAIR_CLAIM, (text, said), truth, 'pair:claim', held=held)
         else:
             wordings = phrase_wordings('s', [claim], [claim], ['writer'])
             self.rows.put(wordings, text, truth, 'scene', 'scenes', held=held)
 
+    def document(self, scene, held):
+        """The scene alone, or before or behind a sentence or another scene of the same side of the split."""
+        chance = self.pick.random()
+        if chance > .25:
+            return scene.text
+        other = self.pick.choice(self.filler)
+        if chance < .15:
+            other = self.pick.choice([item for item in self.scenes if is_held(item) == held and item is not scene]).text
+        return self.pick.choice([' ', '\n']).join([scene.text, other][::self.pick.choice([1, -1])])
+
     def make(self, each, each_held):
         for scene in self.scenes:
-            held = bucket(scene.text, 6) == 0
+            held = is_held(scene)
             for _ in range(each_held if held else each):
                 self.make_one(scene, held)

@@ -115,7 +115,9 @@ PAIR_BUYS = wordings(
     'Would the person in {0} like the product in {1}?|Does {1} suit the interests of {0}?|Should we offer {1} to {0}?'
     '|{1} is a good present for {0}.|Does {1} match the needs in {0}?|{0} could use this: {1}|{0} may want {1}.'
     '|{0} is likely to buy {1}|Is {1} useful for {0}?|{1} would interest {0}.|The customer {0} needs the product {1}.'
-    '|{0} will probably purchase this: {1}|Is {0} a possible buyer of {1}?|Would {0} be interested in {1}?',
+    '|{0} will probably purchase this: {1}|Is {0} a possible buyer of {1}?|Would {0} be interested in {1}?'
+    '|Does {0} have any use for {1}?|{0} has a reason to order {1}.|{1} is the right thing for {0}.|Would {1} solve a problem of {0}?'
+    '|For the customer {0} we recommend {1}.|{0} and {1} go well together.|{0} would be glad of {1}.',
     'Is {1} something the customer in {0} might buy?|{0} might buy this: {1}|Would a shop recommend {1} to {0}?')
 
 _V_TRAIN = ('Does the {s} {v}?|The {s} {v3}.|the {s} {v3}|{v3}|Check whether the {s} {v3}.'
