@@ -8,7 +8,6 @@
 // take.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -20,25 +19,15 @@
 #include "exec/model_evaluator.h"
 #include "exec/operators/ask_filter.h"
 #include "infer/counting/counting_backend.h"
+#include "process_usage.h"
 
 namespace {
 
+using quail::bench::PeakMegabytes;
+using quail::bench::ProcessorSeconds;
 using namespace quail;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kDocumentTokens = 300;
-
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-}
-
-double PeakMegabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 /// Every byte is a token.
 std::shared_ptr<const text::BpeTokenizer> ByteTokenizer() {

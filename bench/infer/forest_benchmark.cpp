@@ -9,8 +9,6 @@
 // Prints asks, seconds, microseconds an ask, tokens, chunks and the peak memory above what the
 // texts take.
 
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,9 +18,12 @@
 
 #include "infer/counting/counting_backend.h"
 #include "infer/prompt_forest.h"
+#include "process_usage.h"
 
 namespace {
 
+using quail::bench::PeakMegabytes;
+using quail::bench::ProcessorSeconds;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using Texts = std::vector<std::vector<TokenId>>;
 
@@ -53,19 +54,6 @@ Texts MakeTexts(std::size_t count, std::size_t length, std::size_t common) {
 }
 
 /// Seconds of processor time, which other work on the machine does not stretch.
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-}
-
-double PeakMegabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 int Measure(int argc, char** argv) {
   const bool join = std::strcmp(argv[1], "join") == 0;
   const auto parents = static_cast<std::size_t>(std::strtoull(argv[2], nullptr, 10));

@@ -5,8 +5,6 @@
 // Prints tokens, and seconds a pair of both in wall and in processor time (a busy machine stretches
 // only the first), and how many of the sampled verdicts differ.
 
-#include <sys/resource.h>
-
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -21,21 +19,16 @@
 #include "infer/model.h"
 #include "infer/prompt_forest.h"
 #include "infer/weights/gguf_weights.h"
+#include "process_usage.h"
 
 namespace {
 
+using quail::bench::ProcessorSeconds;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using Tokens = std::vector<TokenId>;
 
 constexpr std::size_t kAnchorTokens = 2000;
 constexpr std::size_t kPartnerTokens = 10;
-
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-}
 
 class ListSource final : public ChildSource {
  public:

@@ -7,8 +7,6 @@
 //   documents  fresh tokens/s of documents of 300 tokens, chunks of 2,048 rows
 //   join       pairs/s of partners of 15 tokens after an anchor of 4,000 that is in the arena
 
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,9 +20,11 @@
 #include "infer/cpu/cpu_memory.h"
 #include "infer/model.h"
 #include "infer/weights/gguf_weights.h"
+#include "process_usage.h"
 
 namespace {
 
+using quail::bench::ProcessorSeconds;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using quail::spec::ModelSpec;
 
@@ -35,13 +35,6 @@ constexpr std::int32_t kAnchor = 4000;
 constexpr std::int32_t kPartner = 15;
 constexpr int kRounds = 3;
 constexpr double kEnoughSeconds = 30;
-
-double ProcessorSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-}
 
 struct Seconds {
   double wall = 1e30;
