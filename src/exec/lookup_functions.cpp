@@ -26,6 +26,16 @@ void RequireStatement(const LookupSource& source) {
               "a lookup of verdicts can only run inside a statement with AI calls");
 }
 
+/// Our lookups are plain functions to the engine: a user may call one with numbers of his own.
+void RequireOurs(bool ours) {
+  if (ours) return;
+  throw Error(ErrorCode::kQuery, "quail_verdict and its like are for SQL that Quail writes");
+}
+bool IsCall(const LookupSource& source, plan::CallId call, std::size_t width) {
+  const StatementVerdicts& verdicts = *source.verdicts;
+  return call.value() < verdicts.calls() && verdicts.call(call).arguments.size() == width;
+}
+
 /// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
 /// text ids.
 template <typename Write>
@@ -35,8 +45,11 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
   std::vector<TextId> keys;
   keys.reserve(rows * width);
   std::size_t noted = 0;  // rows before it were noted
+  plan::CallId known(0);
   for (std::size_t row = 0; row < rows; ++row) {
     const plan::CallId call(IdAt(arguments[0], row).value());
+    if (row == 0 || call != known) RequireOurs(IsCall(source, call, width));
+    known = call;
     for (std::size_t i = 0; i < width; ++i) keys.push_back(IdAt(arguments[i + 1], row));
     write(row, call, std::span<const TextId>(keys).subspan(row * width));
     const bool ends = row + 1 == rows || IdAt(arguments[0], row + 1).value() != call.value();
@@ -76,6 +89,9 @@ ScalarFunction VerdictUntilFunction(const LookupSource& source) {
                   const plan::CallId call(IdAt(arguments[1], 0).value());
                   const std::size_t width = IdAt(arguments[2], 0).value();
                   const std::size_t line = arguments.size() - kHead;
+                  RequireOurs(source.on_demand != nullptr && width <= line &&
+                              source.on_demand->IsStop(stop, call) &&
+                              IsCall(source, call, line - width));
                   std::vector<TextId> keys;
                   keys.reserve(rows * line);
                   for (std::size_t row = 0; row < rows; ++row) {
@@ -86,9 +102,7 @@ ScalarFunction VerdictUntilFunction(const LookupSource& source) {
                     const auto truth = source.verdicts->Truth(call, key);
                     truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
                   }
-                  if (source.on_demand != nullptr) {
-                    source.on_demand->NoteUntil(stop, width, keys, rows);
-                  }
+                  source.on_demand->NoteUntil(stop, width, keys, rows);
                 });
 }
 
@@ -116,6 +130,7 @@ ScalarFunction ErrorFunction(const LookupSource& source) {
 
 /// The tokens of a text, nothing where it has none.
 std::optional<std::size_t> CountTokens(const LookupSource& source, TextId id) {
+  if (id.value() >= source.texts->size()) return std::nullopt;
   if (source.texts->status(id) == text::TextStatus::kReady) return source.texts->tokens(id).size();
   std::vector<base::TokenId> tokens;
   if (source.tokenizer == nullptr || source.tokenizer->Encode(source.texts->text(id), tokens)) {

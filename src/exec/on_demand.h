@@ -44,6 +44,9 @@ class OnDemandReads {
   /// As Note, of lookups of an early stop: `keys` is [rows, width + the call's arguments].
   void NoteUntil(std::size_t stop, std::size_t width, std::span<const TextId> keys,
                  std::size_t rows);
+  bool IsStop(std::size_t stop, plan::CallId call) const {
+    return stop < stops_.size() && stops_[stop].call == call;
+  }
   const Reads& of(plan::CallId call) const { return reads_.at(call.value()); }
   const StopRows& rows_of(std::size_t stop) const { return stop_rows_.at(stop); }
   /// Lookups that read no verdict because an early stop needs none.

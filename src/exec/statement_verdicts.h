@@ -24,6 +24,7 @@ class StatementVerdicts {
   const Question& question(std::size_t i) const { return questions_[i]; }
   VerdictTable& table(std::size_t question) { return tables_[question]; }
   const VerdictTable& table(std::size_t question) const { return tables_[question]; }
+  std::size_t calls() const { return calls_.size(); }
   const plan::Call& call(plan::CallId id) const { return calls_.at(id.value()); }
 
   /// What the call returns: applies its threshold. NULL where there is no verdict, for whatever

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "plan/sql_writer.h"
+#include "quail/error.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -16,6 +17,29 @@ namespace {
 void CteNames(Json& node, std::vector<std::string>& names) {
   for (const sql::CteEntry& entry : sql::CtesOf(node)) names.push_back(sql::LowerCase(entry.name));
   sql::ForEachChild(node, [&names](Json& child) { CteNames(child, names); });
+}
+
+/// The tables, outside of those that WITH names, that a tree reads.
+void TablesOf(Json& node, std::vector<std::string> own, std::vector<std::string>& tables) {
+  for (const sql::CteEntry& entry : sql::CtesOf(node)) own.push_back(sql::LowerCase(entry.name));
+  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
+    std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
+    if (std::find(own.begin(), own.end(), name) == own.end()) tables.push_back(std::move(name));
+  }
+  sql::ForEachChild(node, [&](Json& child) { TablesOf(child, own, tables); });
+}
+
+/// In the place of its name a view's query would read the statement's WITH.
+void RefuseShadowed(const std::string& view, Json query, const std::vector<std::string>& ctes) {
+  std::vector<std::string> tables;
+  TablesOf(query, {}, tables);
+  for (const std::string& table : tables) {
+    if (std::find(ctes.begin(), ctes.end(), table) == ctes.end()) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("the view {0} reads {1}, which is also the name of a WITH of this "
+                            "statement: not supported yet, give that another name",
+                            view, table));
+  }
 }
 
 /// Places in a view's own text mean nothing in the statement that names it.
@@ -53,6 +77,7 @@ bool AiViews::ExpandBelow(Json& node, const std::vector<std::string>& ctes,
     if (view == views_.end() || std::find(ctes.begin(), ctes.end(), name) != ctes.end()) {
       return false;
     }
+    RefuseShadowed(name, view->second.query, ctes);
     node = Item(view->second, node, catalog);
     return true;
   }

@@ -102,11 +102,28 @@ void AiStatement::Notice(const std::string& text) {
   if (state_.config.on_notice) state_.config.on_notice(text);
 }
 
+/// What no table of the user's begins with.
+std::string AiStatement::TablePrefix() const {
+  std::string prefix = "quail_r";
+  const auto is_taken = [&] {
+    const auto rows = relational::QueryText(
+        *state_.connection,
+        fmt::format(
+            "SELECT 1 FROM (SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT "
+            "view_name FROM duckdb_views() WHERE NOT internal) WHERE "
+            "starts_with(lower(name), '{}') LIMIT 1",
+            prefix));
+    return !rows.empty();
+  };
+  for (int next = 1; is_taken(); ++next) prefix = fmt::format("quail_{}_r", next);
+  return prefix;
+}
+
 void AiStatement::Plan() {
   {
     const TimeInto timed(report_.seconds["plan"]);
     ConnectionCatalog catalog(*state_.connection);
-    logical_ = plan::Bind({script_, statement_, "quail_r", &state_.views}, catalog);
+    logical_ = plan::Bind({script_, statement_, TablePrefix(), &state_.views}, catalog);
     ApplyHints();
   }
   if (!state_.oracle) {

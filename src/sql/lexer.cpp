@@ -12,6 +12,11 @@ namespace quail::sql {
 
 namespace {
 
+constexpr std::array<std::string_view, 20> kWideSpaces = {
+    "\u00a0", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005",
+    "\u2006", "\u2007", "\u2008", "\u2009", "\u200a", "\u200b", "\u200c",
+    "\u200d", "\u202f", "\u205f", "\u2060", "\u3000", "\ufeff"};
+
 bool IsSpace(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
@@ -47,7 +52,7 @@ class Lexer {
 
   void SkipSpaceAndComments() {
     for (;;) {
-      while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
+      while (const std::size_t space = SpaceSize(text_, at_)) at_ += space;
       if (Ahead("--") || (rules_.slash_comments && Ahead("//")) ||
           (rules_.hash_comments && Ahead("#"))) {
         at_ = std::min(text_.find('\n', at_), text_.size());
@@ -128,7 +133,7 @@ class Lexer {
   }
 
   std::size_t WordSize(std::size_t size) const {
-    while (IsWordPart(Peek(size))) ++size;
+    while (IsWordPart(Peek(size)) && SpaceSize(text_, at_ + size) == 0) ++size;
     return size;
   }
 
@@ -171,6 +176,16 @@ std::string Quote(std::string_view value, char quote) {
 
 std::vector<Token> Lex(std::string_view text, const DialectRules& rules, std::size_t begin) {
   return Lexer(text, rules, begin).Run();
+}
+
+std::size_t SpaceSize(std::string_view text, std::size_t at) {
+  if (at >= text.size()) return 0;
+  if (IsSpace(text[at])) return 1;
+  if (static_cast<unsigned char>(text[at]) < 0x80) return 0;
+  for (const std::string_view space : kWideSpaces) {
+    if (text.substr(at, space.size()) == space) return space.size();
+  }
+  return 0;
 }
 
 bool SameWord(std::string_view a, std::string_view b) {

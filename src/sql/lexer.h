@@ -41,6 +41,10 @@ inline std::string_view Spelling(std::string_view text, const Token& token) {
   return text.substr(token.offset, token.size);
 }
 
+/// Bytes of the white space that begins at `at`, the Unicode spaces and the byte order mark that
+/// DuckDB skips included; 0: there is none.
+std::size_t SpaceSize(std::string_view text, std::size_t at);
+
 /// ASCII comparison without case.
 bool SameWord(std::string_view a, std::string_view b);
 std::string LowerCase(std::string_view text);

@@ -70,7 +70,7 @@ class Translator {
 
   // --- writing ---
 
-  /// White space before token i as it is, each comment as one space.
+  /// White space before token i as it is where ASCII has it, else as one space, as each comment.
   void EmitGap(std::size_t i) {
     std::size_t at = end_of_last_;
     const std::size_t end = tokens_[i].offset;
@@ -79,6 +79,11 @@ class Translator {
       if (space > at) EmitAsIs(at, space - at);
       at = space;
       if (at >= end) break;
+      if (const std::size_t wide = SpaceSize(text_, at)) {
+        EmitAt(" ", at);
+        at += wide;
+        continue;
+      }
       const bool block = text_.substr(at, 2) == "/*";
       const std::size_t close = block ? text_.find("*/", at + 2) : text_.find('\n', at);
       EmitAt(" ", at);

@@ -1,0 +1,39 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "quail/error.h"
+#include "sql/statement.h"
+
+namespace {
+
+void Read(const std::string& script, quail::Dialect dialect) {
+  try {
+    for (const auto& part : quail::sql::SplitScript(script, dialect)) {
+      const auto statement = quail::sql::ReadStatement(script, part, dialect);
+      const bool writes = !statement.then.empty();
+      if (writes && (statement.kept.empty() || !statement.has_ai)) std::abort();
+      for (std::size_t i = 0; i <= statement.query.size(); ++i) {
+        if (statement.map.ToInput(i) > script.size()) std::abort();
+      }
+    }
+  } catch (const quail::Error& error) {
+    if (!error.position() || error.position()->offset > script.size()) std::abort();
+  }
+}
+
+}  // namespace
+
+/// Any bytes in the places of an UPDATE or DELETE with an AI call: an error with a place inside of
+/// it, or a query, what is done with its rows, and positions that lead back.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (const auto dialect : {quail::Dialect::kSnowflake, quail::Dialect::kBigQuery}) {
+    Read("UPDATE " + text + " WHERE AI_FILTER('good? ' || x)", dialect);
+    Read("UPDATE t SET x = AI_FILTER('good? ' || y) " + text, dialect);
+    Read("DELETE FROM " + text + " WHERE AI_FILTER('good? ' || x)", dialect);
+    Read("DELETE FROM t USING u WHERE AI_FILTER(" + text + ")", dialect);
+  }
+  return 0;
+}

@@ -1,0 +1,70 @@
+// Any bytes as a checkpoint file: refused with quail::Error, or opened up to its first broken
+// record; then what it holds is kept, what is added is found again, and nothing is cut twice.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "exec/checkpoint_file.h"
+#include "quail/error.h"
+
+namespace {
+
+using quail::base::Hash128;
+using quail::exec::CheckpointFile;
+using quail::exec::Verdict;
+
+/// A file in memory, with a name while it lives.
+class MemoryFile {
+ public:
+  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(::memfd_create("checkpoint", 0)) {
+    if (file_ < 0 || ::write(file_, data, size) != static_cast<ssize_t>(size)) std::abort();
+  }
+  ~MemoryFile() { ::close(file_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
+
+ private:
+  int file_;
+};
+
+void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void CheckReopened(const std::string& path, std::size_t held, const Hash128& added) {
+  const auto again = CheckpointFile::Open(path);
+  Require(again->dropped_bytes() == 0 && again->size() == held);
+  const auto found = again->Find(added);
+  Require(found && found->verdict != Verdict::kUndecided && found->verdict != Verdict::kError);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const MemoryFile file(data, size);
+  const Hash128 added{0x5eed, 0x5eed};
+  std::size_t held = 0;
+  try {
+    const auto checkpoint = CheckpointFile::Open(file.path());
+    Require(checkpoint->dropped_bytes() <= size);
+    const bool known = checkpoint->Find(added).has_value();
+    held = checkpoint->size() + (known ? 0 : 1);
+    checkpoint->Keep(added, {Verdict::kTrue, 1.5F});
+    checkpoint->Flush();
+    Require(checkpoint->size() == held);
+  } catch (const quail::Error& error) {
+    Require(error.code() == quail::ErrorCode::kCorrupt);
+    return 0;
+  }
+  CheckReopened(file.path(), held, added);
+  return 0;
+}

@@ -1,0 +1,1 @@
+main.t AS q SET x = q.y FROM u, (SELECT 1) v

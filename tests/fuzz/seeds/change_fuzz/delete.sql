@@ -1,0 +1,1 @@
+t q USING u, v

@@ -1,0 +1,1 @@
+t SET (x, y) = (1, 2), z = DEFAULT

@@ -1,0 +1,1 @@
+t SET x = CASE WHEN y > 2 THEN 'a, b' ELSE (SELECT max(z) FROM u) END, "y y" = 3

@@ -1,0 +1,1 @@
+WHERE y IN (1, 2) AND f(')') = $$a'b$$ RETURNING x
