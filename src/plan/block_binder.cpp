@@ -80,24 +80,9 @@ bool BlockBinder::ReadsAiRows() const {
   });
 }
 
-/// A name with dots is a table's, or a file's, which is known by its base name.
-bool BlockBinder::IsTable(const std::string& name) const {
-  try {
-    state_.catalog.Columns(fmt::format("SELECT {0}.* FROM {0}", sql::QuoteIdentifier(name)));
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 void BlockBinder::NameUnnamedItems() {
   std::size_t unnamed = 0;
   for (FromItem& item : from_.items) {
-    const bool named = !sql::AliasOf(*item.node).empty();
-    if (!named && item.table != item.alias && sql::TypeOf(*item.node) == "BASE_TABLE" &&
-        IsTable(item.table)) {
-      item.alias = item.table;
-    }
     if (!item.alias.empty()) continue;
     ++unnamed;
     item.alias = unnamed == 1 ? "unnamed_subquery" : fmt::format("unnamed_subquery{}", unnamed);

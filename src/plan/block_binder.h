@@ -76,7 +76,6 @@ class BlockBinder {
   void AddItems();
   std::optional<columnar::Schema> ColumnsOf(std::size_t item);
   void NameUnnamedItems();
-  bool IsTable(const std::string& name) const;
   void ShortenSchemaNames(sql::Json& node);
   void ReplaceNaturalJoins();
   /// What the aliases of the select list stand for at a place.

@@ -1,6 +1,7 @@
 #include "plan/from_items.h"
 
 #include <algorithm>
+#include <array>
 
 #include "sql/lexer.h"
 
@@ -10,9 +11,22 @@ namespace {
 
 using sql::Json;
 
+/// Endings by which DuckDB knows that a table's name is a file's.
+constexpr std::array<std::string_view, 8> kFileEndings = {".csv",    ".tsv",     ".json", ".jsonl",
+                                                          ".ndjson", ".parquet", ".txt",  ".xlsx"};
+
+bool IsFileName(std::string_view table) {
+  std::string name = sql::LowerCase(table);
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) name.resize(name.size() - packed.size());
+  }
+  return std::any_of(kFileEndings.begin(), kFileEndings.end(),
+                     [&name](std::string_view ending) { return name.ends_with(ending); });
+}
+
 /// DuckDB names an unaliased file by its base name up to the first dot of it.
 std::string BaseName(std::string_view table) {
-  if (table.find_first_of("/.") == std::string_view::npos) return std::string(table);
+  if (!IsFileName(table)) return std::string(table);
   const std::size_t slash = table.find_last_of('/');
   std::string_view base = slash == std::string_view::npos ? table : table.substr(slash + 1);
   return std::string(base.substr(0, base.find('.')));
