@@ -19,6 +19,7 @@ constexpr std::int32_t RoundUp(std::int32_t value, std::int32_t step) {
 }
 
 /// The running softmax and the unnormalised output f32 [vectors, width] of the vectors of a tile.
+template <typename State>
 class AttentionSums {
  public:
   AttentionSums(std::int32_t vectors, std::int32_t width, Buffer& output)
@@ -27,14 +28,14 @@ class AttentionSums {
     output_.Reserve(bytes);
     std::memset(output_.data(), 0, bytes);
   }
-  SoftmaxState* state(std::int32_t vector) { return &states_[static_cast<std::size_t>(vector)]; }
+  State* state(std::int32_t vector) { return &states_[static_cast<std::size_t>(vector)]; }
   float* output(std::int32_t vector) { return output_.floats() + std::int64_t{vector} * width_; }
   std::int32_t width() const { return width_; }
 
  private:
   std::int32_t width_;
   Buffer& output_;
-  std::vector<SoftmaxState> states_;
+  std::vector<State> states_;
 };
 
 /// f32 throughout.
@@ -76,6 +77,10 @@ class F32Math {
     }
   }
   void Close() {}
+  /// A whole block that lies together, in place of Open, AddKeys and Close.
+  void TakeBlock(const std::byte* keys, const std::byte* values) {
+    AddKeys(0, keys, values, kKeyBlock);
+  }
 
   /// Vectors [first, first + vectors) against the block's `keys`; `visible(vector)` of them count.
   template <typename Visible>
@@ -94,13 +99,14 @@ class F32Math {
     }
   }
 
-  AttentionSums& sums() { return sums_; }
+  float* Output(std::int32_t vector) { return sums_.output(vector); }
+  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum; }
 
  private:
   const CpuKernels& kernels_;
   std::int32_t dim_;
   WorkerScratch& scratch_;
-  AttentionSums sums_;
+  AttentionSums<SoftmaxState> sums_;
 };
 
 /// bf16 queries, keys, weights and values; f32 sums.
@@ -156,16 +162,22 @@ class Bf16Math {
     CopyRows(keys, count, scratch_.plain_keys, column, depth_);
     CopyRows(values, count, scratch_.plain_values, column, sums_.width());
   }
-  void Close() {
-    products_.pack_keys(Halves(scratch_.plain_keys), depth_, Halves(scratch_.keys));
-    products_.pack_values(Halves(scratch_.plain_values), sums_.width(), Halves(scratch_.values));
+  void Close() { Pack(Halves(scratch_.plain_keys), Halves(scratch_.plain_values)); }
+  void TakeBlock(const std::byte* keys, const std::byte* values) {
+    if (dim_ == sums_.width()) {
+      Pack(reinterpret_cast<const std::uint16_t*>(keys),
+           reinterpret_cast<const std::uint16_t*>(values));
+      return;
+    }
+    AddKeys(0, keys, values, kKeyBlock);
+    Close();
   }
 
   /// As F32Math::Attend.
   template <typename Visible>
   void Attend(std::int32_t first, std::int32_t vectors, std::int32_t, Visible visible) {
-    float* scores = scratch_.scores.floats() + std::int64_t{first} * kKeyBlock;
-    std::uint16_t* weights = Halves(scratch_.weights) + std::int64_t{first} * kKeyBlock;
+    float* scores = scratch_.scores.floats();
+    std::uint16_t* weights = Halves(scratch_.weights);
     const std::int32_t width = sums_.width();
     products_.product64({vectors, depth_, Halves(scratch_.queries) + std::int64_t{first} * depth_,
                          depth_, Halves(scratch_.keys), 2 * kKeyBlock, scores, kKeyBlock, false});
@@ -181,12 +193,17 @@ class Bf16Math {
     }
   }
 
-  AttentionSums& sums() { return sums_; }
+  float* Output(std::int32_t vector) { return sums_.output(vector); }
+  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum(); }
 
  private:
   static constexpr std::size_t kBytes = sizeof(std::uint16_t);
   static std::uint16_t* Halves(const Buffer& buffer) {
     return reinterpret_cast<std::uint16_t*>(buffer.data());
+  }
+  void Pack(const std::uint16_t* keys, const std::uint16_t* values) {
+    products_.pack_keys(keys, depth_, Halves(scratch_.keys));
+    products_.pack_values(values, sums_.width(), Halves(scratch_.values));
   }
   /// bf16 [count, dim] to rows [first, first + count) of bf16 [64, stride].
   void CopyRows(const std::byte* rows, std::int32_t count, const Buffer& out, std::int32_t first,
@@ -209,7 +226,7 @@ class Bf16Math {
   std::int32_t dim_;
   std::int32_t depth_;  ///< D rounded up to what a product reads at a time
   WorkerScratch& scratch_;
-  AttentionSums sums_;
+  AttentionSums<Bf16RowState> sums_;
 };
 
 }  // namespace quail::infer::cpu

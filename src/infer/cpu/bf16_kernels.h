@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -32,11 +34,23 @@ struct Bf16Product {
   bool accumulate = false;
 };
 
-/// One row's next key block. REQUIRES: width a multiple of 16; else as CpuKernels::softmax_block.
+/// Running softmax of one row in powers of two: weights are relative to `max`, which lags behind
+/// the largest score by at most kBf16SoftmaxSlack, so that few blocks bring the output to a new
+/// one.
+struct Bf16RowState {
+  std::array<float, 16> sums{};  ///< of the weights before rounding, by lane
+  float max = 0;
+  bool begun = false;
+
+  float sum() const { return std::accumulate(sums.begin(), sums.end(), 0.0F); }
+};
+inline constexpr float kBf16SoftmaxSlack = 8;
+
+/// One row's next key block. REQUIRES: 0 < visible <= 64, width a multiple of 16.
 struct Bf16Softmax {
   const float* scores = nullptr;  ///< [64], in powers of two
   std::int32_t visible = 0;
-  SoftmaxState* state = nullptr;
+  Bf16RowState* state = nullptr;
   float* output = nullptr;  ///< [width], unnormalised
   std::int32_t width = 0;
   std::uint16_t* weights = nullptr;  ///< bf16 [64], written
@@ -50,8 +64,8 @@ struct Bf16Kernels {
   void (*begin)();
   void (*end)();
   void (*product64)(const Bf16Product& product);
-  /// weights = 2^(score - max) rounded to bf16, zero from `visible` on; brings `state`, whose sum
-  /// is of the values before rounding, and the output to the maximum so far.
+  /// weights = 2^(score - max) rounded to bf16, zero from `visible` on; adds to the sums, and
+  /// brings them and the output to a new maximum where the old one is left too far behind.
   void (*softmax_block)(const Bf16Softmax& softmax);
   /// keys [64, width] to out [width / 2, 64, 2]. REQUIRES: width a multiple of kBf16Depth.
   void (*pack_keys)(const std::uint16_t* keys, std::int32_t width, std::uint16_t* out);

@@ -11,6 +11,7 @@ namespace {
 constexpr std::int32_t kLanes = 16;
 constexpr std::int32_t kRows = 6;  // 24 accumulators of 32 registers
 constexpr std::int32_t kVectors = kKeyBlock / kLanes;
+static_assert(kVectors == 4);
 
 __m512bh LoadPairs(const std::uint16_t* p) {
   return std::bit_cast<__m512bh>(_mm512_loadu_si512(p));
@@ -65,57 +66,57 @@ void PairProduct64(const Bf16Product& product) {
   PairRemainder<kRows - 1>(product, row);
 }
 
-/// 2^x for x <= 0 within 3e-6 of its value, 2^-126 for x below; NaN stays NaN. 2^n times the Taylor
-/// polynomial of degree 5 on [-1/2, 1/2].
+/// 2^x within 4e-6 of its value; 0 far below; NaN stays NaN. 2^floor(x) times a polynomial of
+/// degree 4 that interpolates 2^r at Chebyshev's nodes of [0, 1].
 __m512 Exp2(__m512 x) {
-  // The second operand is what a NaN in either gives.
-  x = _mm512_max_ps(_mm512_set1_ps(-126.0F), x);
-  const __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 r = _mm512_sub_ps(x, n);
-  __m512 p = _mm512_set1_ps(1.3333558146e-3F);
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(9.6181291076e-3F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(5.5504108665e-2F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(2.4022650696e-1F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(6.9314718056e-1F));
-  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.0F));
-  return _mm512_scalef_ps(p, n);
+  const __m512 r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+  __m512 p = _mm512_set1_ps(0.013670309446752071F);
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.05174499750137329F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.24160435795783997F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.6929728984832764F));
+  p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1.000003457069397F));
+  return _mm512_scalef_ps(p, x);
+}
+
+void Rescale(Bf16RowState& state, float max, float* output, std::int32_t width) {
+  const __m512 factor = Exp2(_mm512_set1_ps(state.max - max));
+  _mm512_storeu_ps(state.sums.data(), _mm512_mul_ps(_mm512_loadu_ps(state.sums.data()), factor));
+  for (std::int32_t i = 0; i < width; i += kLanes) {
+    _mm512_storeu_ps(output + i, _mm512_mul_ps(_mm512_loadu_ps(output + i), factor));
+  }
+  state.max = max;
 }
 
 void SoftmaxToBf16(const Bf16Softmax& row) {
-  const auto [scores, visible, state, output, width, weights] = row;
-  const std::uint64_t seen = visible >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << visible) - 1;
+  constexpr float kFarBelow = -1e30F;
+  Bf16RowState& state = *row.state;
   __m512 block[kVectors];
-  __m512 largest = _mm512_set1_ps(scores[0]);
-  for (std::int32_t j = 0; j < kVectors; ++j) {
-    const auto mask = static_cast<__mmask16>(seen >> (kLanes * j));
-    block[j] = _mm512_loadu_ps(scores + j * kLanes);
-    largest = _mm512_mask_max_ps(largest, mask, block[j], largest);
-  }
-  const float found = _mm512_reduce_max_ps(largest);
-  const bool first = state->sum == 0.0F;
-  const float max = first || found > state->max ? found : state->max;
-  __m512 sums = _mm512_setzero_ps();
-  for (std::int32_t j = 0; j < kVectors; ++j) {
-    const auto mask = static_cast<__mmask16>(seen >> (kLanes * j));
-    const __m512 p = _mm512_maskz_mov_ps(mask, Exp2(_mm512_sub_ps(block[j], _mm512_set1_ps(max))));
-    sums = _mm512_add_ps(sums, p);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(weights + j * kLanes),
-                        std::bit_cast<__m256i>(_mm512_cvtneps_pbh(p)));
-  }
-  const float sum = _mm512_reduce_add_ps(sums);
-  if (first) {
-    *state = {max, sum};
-    return;
-  }
-  if (max != state->max) {
-    const __m512 rescale = Exp2(_mm512_set1_ps(state->max - max));
-    state->sum *= _mm512_cvtss_f32(rescale);
-    for (std::int32_t i = 0; i < width; i += kLanes) {
-      _mm512_storeu_ps(output + i, _mm512_mul_ps(_mm512_loadu_ps(output + i), rescale));
+  for (std::int32_t j = 0; j < kVectors; ++j) block[j] = _mm512_loadu_ps(row.scores + j * kLanes);
+  if (row.visible < kKeyBlock) {
+    const std::uint64_t seen = (std::uint64_t{1} << row.visible) - 1;
+    for (std::int32_t j = 0; j < kVectors; ++j) {
+      const auto mask = static_cast<__mmask16>(seen >> (kLanes * j));
+      block[j] = _mm512_mask_blend_ps(mask, _mm512_set1_ps(kFarBelow), block[j]);
     }
   }
-  state->max = max;
-  state->sum += sum;
+  const __m512 largest =
+      _mm512_max_ps(_mm512_max_ps(block[0], block[1]), _mm512_max_ps(block[2], block[3]));
+  const __m512 bound = _mm512_set1_ps(state.max + kBf16SoftmaxSlack);
+  if (!state.begun) {
+    state.max = _mm512_reduce_max_ps(largest);
+    state.begun = true;
+  } else if (_mm512_cmp_ps_mask(largest, bound, _CMP_GT_OQ) != 0) {
+    Rescale(state, _mm512_reduce_max_ps(largest), row.output, row.width);
+  }
+  const __m512 max = _mm512_set1_ps(state.max);
+  __m512 sums = _mm512_loadu_ps(state.sums.data());
+  for (std::int32_t j = 0; j < kVectors; ++j) {
+    const __m512 p = Exp2(_mm512_sub_ps(block[j], max));
+    sums = _mm512_add_ps(sums, p);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(row.weights + j * kLanes),
+                        std::bit_cast<__m256i>(_mm512_cvtneps_pbh(p)));
+  }
+  _mm512_storeu_ps(state.sums.data(), sums);
 }
 
 /// out [16, ldo] = transpose of words [16, ldw].

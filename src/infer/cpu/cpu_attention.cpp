@@ -147,8 +147,17 @@ class TileWork {
   /// Brings `count` keys from key 64 * block of the part's path on, wherever they lie.
   void Fetch(const AttentionPart& part, std::int32_t block, std::int32_t count) {
     const std::int64_t begin = std::int64_t{block} * kKeyBlock;
-    math_.Open(count);
     std::int64_t base = 0;
+    for (const KeySpan& span : SpansOf(part)) {
+      if (base > begin) break;
+      if (count == kKeyBlock && begin + count <= base + span.length) {
+        const std::int64_t first = span.first + begin - base;
+        return math_.TakeBlock(KeysAt(span.place, first), ValuesAt(span.place, first));
+      }
+      base += span.length;
+    }
+    math_.Open(count);
+    base = 0;
     for (const KeySpan& span : SpansOf(part)) {
       FetchFrom(span, begin - base, begin - base + count, base - begin);
       base += span.length;
@@ -193,8 +202,8 @@ class TileWork {
     for (std::int32_t vector = 0; vector < tile_.queries * group_; ++vector) {
       const std::int32_t query = tile_.first_query + vector / group_;
       const std::int32_t head = kv_head_ * group_ + vector % group_;
-      float* output = math_.sums().output(vector);
-      const float scale = 1.0F / math_.sums().state(vector)->sum;
+      float* output = math_.Output(vector);
+      const float scale = 1.0F / math_.SumOf(vector);
       for (std::int32_t i = 0; i < dim; ++i) output[i] *= scale;
       std::byte* target = in_.output + (query * query_width() + std::int64_t{head} * dim) *
                                            static_cast<std::int64_t>(SizeOf(in_.type));
