@@ -30,7 +30,8 @@ class ModelTest(unittest.TestCase):
                 file.write(json.dumps({"id": i, "body": body}) + "\n")
 
     def run_quail(self, sql, *arguments):
-        return subprocess.run([QUAIL, "--threads", "2", "--format", "jsonl", "--report", "report.json", *arguments,
+        threads = [] if "--threads" in arguments else ["--threads", "2"]
+        return subprocess.run([QUAIL, *threads, "--format", "jsonl", "--report", "report.json", *arguments,
                                "-c", sql], cwd=self.path, text=True, capture_output=True, timeout=300)
 
     def rows(self, sql, *arguments):
@@ -131,6 +132,24 @@ class ModelTest(unittest.TestCase):
         tokens = self.report()["tokens"]
         self.assertEqual((tokens["cut_asks"], tokens["requested"]), (0, limit))
         self.assertEqual(cut, part)
+
+    def test_rows_do_not_depend_on_chunks_threads_hints_and_the_order_of_the_input(self):
+        bodies = [f"{name} says that {what} in {where}." for name in ("Ana", "Ben") for what in ("it snows", "a dog barks", "rain fell")
+                  for where in ("Rome", "the far north")]
+        query = ("SELECT l.body, r.body AS other, AI_PROB(PROMPT('Is this about the weather? {0}', l.body)) AS p, "
+                 "AI_PROB(PROMPT('{0} is said where {1}', l.body, r.body)) AS q FROM 'l.jsonl' l, 'r.jsonl' r "
+                 "WHERE AI_FILTER(PROMPT('Is it {0}?', l.body)%s) IS NOT NULL ORDER BY ALL")
+        self.write_rows("r.jsonl", ["one lives", "nobody is"])
+        seen = {}
+        for name, hint, order, arguments in (
+                ("plain", "", 1, []), ("small chunks", "", 1, ["--chunk-tokens", "64"]), ("reversed", "", -1, []),
+                ("one thread", "", 1, ["--threads", "1"]), ("a hint", ", {'selectivity': 0.9}", 1, ["--chunk-tokens", "300"])):
+            self.write_rows("l.jsonl", bodies[::order])
+            seen[name] = self.rows(query % hint, "--deterministic", *arguments)
+        self.assertEqual(len(seen["plain"]), 24)
+        for name, rows in seen.items():
+            with self.subTest(name):
+                self.assertEqual(rows, seen["plain"])
 
     def test_an_empty_table_asks_nothing(self):
         (self.path / "t.csv").write_text("id,body\n")

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "exec/oracle.h"
-#include "quail/session.h"
 #include "query_generator.h"
 #include "relational/connection.h"
+#include "subject.h"
 #include "world.h"
 
 /// Random queries, answered by Quail and by DuckDB with a scalar function that reads the same
@@ -28,12 +28,6 @@ namespace quail::test {
 namespace {
 
 constexpr std::size_t kQueriesAWorld = 40;
-
-/// Rows as lines, or why there are none.
-struct Answer {
-  std::vector<std::string> lines;
-  std::optional<Error> error;
-};
 
 class Reference {
  public:
@@ -89,39 +83,6 @@ class Reference {
   std::unique_ptr<relational::Connection> connection_;
 };
 
-class Subject {
- public:
-  Subject(const World& world, const std::filesystem::path& scratch) {
-    Config config;
-    config.duckdb_library = QUAIL_TEST_DUCKDB;
-    config.oracle = (scratch / "oracle.jsonl").string();
-    config.threads = 1;
-    std::ofstream(config.oracle) << world.oracle;
-    session_ = Session::Open(config);
-    for (const std::string& sql : world.setup) session_->Run(sql, {sql, 0}, {});
-  }
-
-  Answer Rows(const std::string& sql) {
-    Answer answer;
-    try {
-      const auto result = session_->Run(sql, {sql, 0}, {});
-      for (auto rows = result->Next(); !rows.empty(); rows = result->Next()) {
-        for (const auto& row : rows) {
-          std::string line;
-          for (const auto& cell : row) line += cell.value_or("NULL") + "|";
-          answer.lines.push_back(line);
-        }
-      }
-    } catch (const Error& error) {
-      answer.error = error;
-    }
-    return answer;
-  }
-
- private:
-  std::unique_ptr<Session> session_;
-};
-
 struct Options {
   std::uint64_t seed = 1;
   std::size_t queries = 300;
@@ -142,12 +103,8 @@ void ShowWorld(const World& world) {
 }
 
 void Show(std::size_t number, const RandomQuery& query, const Answer& ours, const Answer& wanted) {
-  const auto text = [](const Answer& answer) {
-    if (answer.error) return fmt::format("error: {}", answer.error->what());
-    return fmt::format("{}", fmt::join(answer.lines, "\n    "));
-  };
   fmt::print("query {}:\n  {}\n  {}\n  Quail:\n    {}\n  reference:\n    {}\n", number,
-             query.sql.ai, query.sql.plain, text(ours), text(wanted));
+             query.sql.ai, query.sql.plain, ours.Text(), wanted.Text());
 }
 
 /// Worlds are independent of each other, so threads share them out: what is said of one query stays
@@ -189,7 +146,7 @@ class Run {
     std::filesystem::create_directories(folder);
     if (options_.only) ShowWorld(world);
     Reference reference(world);
-    Subject subject(world, folder);
+    Subject subject(world, folder, 1);
     const std::size_t last = std::min(options_.queries, first + kQueriesAWorld);
     for (std::size_t i = first; i < last; ++i) {
       const RandomQuery query = MakeQuery(world, dice);

@@ -28,6 +28,17 @@ class Generator {
  public:
   Generator(const World& world, Dice& dice) : world_(world), dice_(dice) {}
 
+  RowQuery OverRows() {
+    const std::string alias = NewAlias();
+    const Scope scope = {{alias}};
+    RowQuery query;
+    query.table = dice_.Pick(world_.tables);
+    query.before = fmt::format("SELECT {0}.id, {1}, CASE WHEN {2} THEN {0}.x END FROM ", alias,
+                               Condition(scope, 1).ai, Condition(scope, 1).ai);
+    query.after = fmt::format(" AS {} WHERE {}", alias, Condition(scope, 2).ai);
+    return query;
+  }
+
   RandomQuery Statement() {
     RandomQuery query;
     const std::size_t shape = dice_.Below(12);
@@ -346,5 +357,6 @@ class Generator {
 }  // namespace
 
 RandomQuery MakeQuery(const World& world, Dice& dice) { return Generator(world, dice).Statement(); }
+RowQuery MakeRowQuery(const World& world, Dice& dice) { return Generator(world, dice).OverRows(); }
 
 }  // namespace quail::test

@@ -25,4 +25,12 @@ struct RandomQuery {
 /// REQUIRES: the same dice give the same query.
 RandomQuery MakeQuery(const World& world, Dice& dice);
 
+/// A query whose rows come from the rows of one table one by one: `before` + table + `after`.
+struct RowQuery {
+  std::string before;
+  std::string table;
+  std::string after;
+};
+RowQuery MakeRowQuery(const World& world, Dice& dice);
+
 }  // namespace quail::test

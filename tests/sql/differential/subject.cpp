@@ -1,0 +1,41 @@
+#include "subject.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+namespace quail::test {
+
+std::string Answer::Text() const {
+  if (error) return fmt::format("error: {}", error->what());
+  return fmt::format("{}", fmt::join(lines, "\n    "));
+}
+
+Subject::Subject(const World& world, const std::filesystem::path& folder, unsigned threads) {
+  Config config;
+  config.duckdb_library = QUAIL_TEST_DUCKDB;
+  config.oracle = (folder / "oracle.jsonl").string();
+  config.threads = threads;
+  std::ofstream(config.oracle) << world.oracle;
+  session_ = Session::Open(config);
+  for (const std::string& sql : world.setup) session_->Run(sql, {sql, 0}, {});
+}
+
+Answer Subject::Rows(const std::string& sql) {
+  Answer answer;
+  try {
+    const auto result = session_->Run(sql, {sql, 0}, {});
+    for (auto rows = result->Next(); !rows.empty(); rows = result->Next()) {
+      for (const auto& row : rows) {
+        std::string line;
+        for (const auto& cell : row) line += cell.value_or("NULL") + "|";
+        answer.lines.push_back(line);
+      }
+    }
+  } catch (const Error& error) {
+    answer.error = error;
+  }
+  return answer;
+}
+
+}  // namespace quail::test

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quail/error.h"
+#include "quail/session.h"
+#include "world.h"
+
+namespace quail::test {
+
+/// Rows as lines, or why there are none.
+struct Answer {
+  std::vector<std::string> lines;
+  std::optional<Error> error;
+
+  std::string Text() const;
+};
+
+/// Quail over a world, with its oracle.
+class Subject {
+ public:
+  /// `folder` exists; the oracle's file is written there.
+  Subject(const World& world, const std::filesystem::path& folder, unsigned threads);
+
+  Answer Rows(const std::string& sql);
+
+ private:
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace quail::test
