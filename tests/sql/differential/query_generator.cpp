@@ -143,9 +143,11 @@ class Generator {
   Twin Condition(const Scope& scope, std::size_t depth) {
     if (depth == 0) return dice_.OneIn(3) ? PlainCondition(scope) : Call(scope, 0);
     const std::size_t next = depth - 1;
-    switch (dice_.Below(14)) {
+    switch (dice_.Below(15)) {
       case 0:
         return PlainCondition(scope);
+      case 14:
+        return Quantified(scope, next);
       case 1:
       case 2:
         return Format("({} AND {})", Condition(scope, next), Condition(scope, next));
@@ -181,6 +183,16 @@ class Generator {
     return Format(dice_.OneIn(2) ? "EXISTS (SELECT 1 FROM {} WHERE {})"
                                  : "NOT EXISTS (SELECT 1 FROM {} WHERE {})",
                   from, Condition(both, depth));
+  }
+
+  Twin Quantified(const Scope& scope, std::size_t depth) {
+    Scope inner;
+    const Twin from = From(inner, depth, 1);
+    Scope both = inner;
+    if (dice_.OneIn(2)) both.insert(both.end(), scope.begin(), scope.end());
+    return Format(dice_.OneIn(2) ? "({} > ANY (SELECT {} FROM {} WHERE {}))"
+                                 : "({} <= ALL (SELECT {} FROM {} WHERE {}))",
+                  Same(Number(scope)), Same(Number(inner)), from, Condition(both, depth));
   }
 
   Twin InSubquery(const Scope& scope, std::size_t depth) {
@@ -220,9 +232,12 @@ class Generator {
     const Twin k = dice_.OneIn(3)
                        ? Format("CASE WHEN {} THEN 1 ELSE 0 END", Condition(inner, depth))
                        : Same(Number(inner));
-    return Format("SELECT {} AS id, {} AS k, {} AS n, {} AS x, {} AS y FROM {} WHERE {}",
-                  Same(Column(inner, "id")), k, Same(Number(inner)), Same(Text(inner)),
-                  Same(Text(inner)), from, Condition(inner, depth));
+    const std::string id = Column(inner, "id");
+    const Twin rows = Format("SELECT {} AS id, {} AS k, {} AS n, {} AS x, {} AS y FROM {} WHERE {}",
+                             Same(id), k, Same(Number(inner)), Same(Text(inner)), Same(Text(inner)),
+                             from, Condition(inner, depth));
+    if (!dice_.OneIn(6)) return rows;
+    return Format("{} ORDER BY {} LIMIT {}", rows, Same(id), Same(std::to_string(dice_.Below(6))));
   }
 
   Twin From(Scope& scope, std::size_t depth, std::size_t items) {
@@ -237,6 +252,10 @@ class Generator {
         continue;
       }
       const std::string& join = kJoins[kind];
+      if (kind < 4 && dice_.OneIn(6)) {
+        from = Format("{} {} {} USING (k)", from, Same(join), item);
+        continue;
+      }
       const Twin on = Condition(scope, depth > 0 ? 1 : 0);
       from = Format("{} {} {} ON {}", from, Same(join), item, JoinCondition(scope, join, on));
       if (join == "SEMI JOIN" || join == "ANTI JOIN") scope.back().visible = false;
@@ -262,9 +281,19 @@ class Generator {
   }
 
   Twin SelectItem(const Scope& scope, std::size_t depth) {
-    switch (dice_.Below(7)) {
+    switch (dice_.Below(9)) {
       case 0:
         return Condition(scope, depth);
+      case 7: {
+        Scope inner;
+        const Twin from = From(inner, 0, 1);
+        Scope both = inner;
+        both.insert(both.end(), scope.begin(), scope.end());
+        return Format("(SELECT min({}) FROM {} WHERE {})", Same(Text(inner)), from,
+                      Condition(both, 1));
+      }
+      case 8:
+        return Format("rank() OVER (ORDER BY {} NULLS LAST)", Condition(scope, depth));
       case 1:
         return Format("CASE WHEN {} THEN {} ELSE {} END", Condition(scope, depth),
                       Same(Text(scope)), Same(Text(scope)));
@@ -335,7 +364,7 @@ class Generator {
     static const std::vector<std::string> kOperations = {"UNION", "UNION ALL", "EXCEPT",
                                                          "INTERSECT", "EXCEPT ALL"};
     RandomQuery query;
-    query.sql = Format("{} {} {}", Rows(1), Same(dice_.Pick(kOperations)), Rows(1));
+    query.sql = Format("({}) {} ({})", Rows(1), Same(dice_.Pick(kOperations)), Rows(1));
     return query;
   }
 
