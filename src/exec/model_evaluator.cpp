@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <utility>
 
 #include "base/check.h"
-#include "exec/prompt_cut.h"
+#include "exec/model_evaluator_parts.h"
 #include "quail/error.h"
 
 namespace quail::exec {
@@ -21,10 +20,6 @@ constexpr std::size_t kOpenSources = 8192;
 /// run and a span more, about a token each (infer/packer), and pays when a second question is
 /// asked, which is assumed for at least one document in five.
 constexpr std::size_t kLeastHead = 10;
-
-/// Lengths that an anchor is cut to beside short partners lie this share of the longest prompt
-/// apart: at most eight of them, each with KV of its own, at the price of a sixteenth of its text.
-constexpr std::size_t kCutGrains = 16;
 
 /// Forgets the open asks when the forest has thrown: it has then dropped them all.
 template <typename Open>
@@ -41,100 +36,6 @@ class ForgetOnThrow {
   Open& open_;
   int depth_ = std::uncaught_exceptions();
 };
-
-/// The one question about a document.
-class OneLeaf : public infer::ChildSource {
- public:
-  explicit OneLeaf(std::span<const base::TokenId> tokens) : tokens_(tokens) {}
-  std::uint64_t upper_bound() const override { return given_ ? 0 : 1; }
-  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
-    if (given_ || n == 0) return;
-    leaves.push_back({.index = 0, .tokens = tokens_, .stable = true});
-    given_ = true;
-  }
-
- private:
-  std::span<const base::TokenId> tokens_;
-  bool given_ = false;
-};
-
-}  // namespace
-
-/// The tokens that follow an anchor, for each partner of a list.
-struct ModelEvaluator::LeafTokens {
-  std::vector<base::TokenId> tokens;
-  std::vector<std::size_t> begins;  ///< [partners + 1]
-  std::vector<std::string> faults;  ///< [partners], empty where there is none
-  bool any_fault = false;
-  std::size_t longest = 0;  ///< tokens of the longest leaf
-
-  std::span<const base::TokenId> leaf(std::size_t i) const {
-    return std::span(tokens).subspan(begins[i], begins[i + 1] - begins[i]);
-  }
-};
-
-struct ModelEvaluator::Prepared {
-  Question question;
-  text::FilterPrompt filter;
-  text::JoinPrompt join;
-  std::span<const base::TokenId> filter_leaf;  ///< in `filter_leaves_`
-  std::shared_ptr<const PartnerList> list;     ///< of `leaves`
-  std::shared_ptr<const LeafTokens> leaves;
-};
-
-namespace {
-
-/// Partners of one anchor, from the list that all anchors share.
-template <typename Leaves>
-class PartnerLeaves : public infer::ChildSource {
- public:
-  PartnerLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> subset,
-                std::size_t count)
-      : leaves_(std::move(leaves)), subset_(std::move(subset)), count_(count) {}
-
-  std::uint64_t upper_bound() const override { return count_ - next_; }
-  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
-    for (; n > 0 && next_ < count_; --n, ++next_) {
-      const std::size_t partner = subset_.empty() ? next_ : subset_[next_];
-      leaves.push_back({.index = partner, .tokens = leaves_->leaf(partner)});
-    }
-  }
-
- private:
-  std::shared_ptr<const Leaves> leaves_;
-  std::vector<std::uint32_t> subset_;  ///< empty: all
-  std::size_t count_;
-  std::size_t next_ = 0;
-};
-
-/// Partners with leaves of their own, cut for one anchor.
-template <typename Leaves>
-class CutLeaves : public infer::ChildSource {
- public:
-  CutLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> partners)
-      : leaves_(std::move(leaves)), partners_(std::move(partners)) {}
-
-  std::uint64_t upper_bound() const override { return partners_.size() - next_; }
-  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
-    for (; n > 0 && next_ < partners_.size(); --n, ++next_) {
-      leaves.push_back({.index = partners_[next_], .tokens = leaves_->leaf(next_)});
-    }
-  }
-
- private:
-  std::shared_ptr<const Leaves> leaves_;
-  std::vector<std::uint32_t> partners_;
-  std::size_t next_ = 0;
-};
-
-/// The longest prompt that can be asked, in tokens.
-std::size_t LongestPrompt(const infer::ForestConfig& config) {
-  return static_cast<std::size_t>(std::min<std::int64_t>(config.context_tokens, config.kv_tokens));
-}
-
-std::size_t Sum(std::span<const std::size_t> lengths) {
-  return std::accumulate(lengths.begin(), lengths.end(), std::size_t{0});
-}
 
 }  // namespace
 
@@ -311,67 +212,6 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
   }
 }
 
-std::size_t ModelEvaluator::LiteralTokens(std::span<const text::PromptPiece> pieces) {
-  std::size_t tokens = 0;
-  for (const text::PromptPiece& piece : pieces) {
-    if (piece.argument < 0) tokens += Literal(piece).size();
-  }
-  return tokens;
-}
-
-std::vector<std::size_t> ModelEvaluator::LengthsOf(std::span<const TextId> key) const {
-  std::vector<std::size_t> lengths;
-  for (const TextId id : key) {
-    lengths.push_back(id == kNullText ? 0 : parts_.texts.tokens(id).size());
-  }
-  return lengths;
-}
-
-ModelEvaluator::Stem ModelEvaluator::KeptTokens(std::span<const text::PromptPiece> pieces,
-                                                std::span<const TextId> arguments,
-                                                std::span<const std::size_t> kept,
-                                                plan::OnLong on_long) {
-  Stem tokens;
-  for (const text::PromptPiece& piece : pieces) {
-    if (piece.argument < 0) {
-      tokens.push_back(Literal(piece));
-      continue;
-    }
-    const auto argument = static_cast<std::size_t>(piece.argument);
-    AppendKept(parts_.texts.tokens(arguments[argument]), kept[argument], on_long, tokens);
-  }
-  return tokens;
-}
-
-/// Nothing of it is kept for later questions: they cut the text elsewhere.
-infer::SourceId ModelEvaluator::AddCut(const Stem& stem, std::unique_ptr<infer::ChildSource> leaves,
-                                       std::int32_t priority, std::uint16_t step) {
-  infer::NodeId node = parts_.forest.root();
-  for (const auto& piece : stem) {
-    node = parts_.forest.Child(node, parts_.forest.Segment(piece));
-  }
-  if (step >= cut_asks_.size()) cut_asks_.resize(step + std::size_t{1});
-  cut_asks_[step] += leaves->upper_bound();
-  return parts_.forest.Add(node, std::move(leaves),
-                           {.priority = priority, .group = {}, .step = step});
-}
-
-bool ModelEvaluator::AskCut(const Prepared& prepared, const FilterAsk& ask) {
-  const plan::OnLong on_long = prepared.question.on_long;
-  if (on_long == plan::OnLong::kError) return false;
-  const std::size_t longest = LongestPrompt(parts_.forest.config());
-  const std::size_t fixed = LiteralTokens(prepared.filter.document) + prepared.filter_leaf.size();
-  const std::vector<std::size_t> lengths = LengthsOf(ask.key);
-  if (fixed + Sum(lengths) <= longest || fixed + lengths.size() > longest) return false;
-  const Stem stem =
-      KeptTokens(prepared.filter.document, ask.key, KeptLengths(lengths, longest - fixed), on_long);
-  const auto source =
-      AddCut(stem, std::make_unique<OneLeaf>(prepared.filter_leaf), ask.priority, ask.step);
-  open_[source] = {ask.tag, 1};
-  if (parts_.asked != nullptr) parts_.asked->Add(parts_.asked->AddStem(stem), prepared.filter_leaf);
-  return true;
-}
-
 std::vector<TextId> ModelEvaluator::Spread(const Question& question,
                                            std::span<const TextId> anchor_key) {
   std::vector<TextId> arguments(question.width, kNullText);
@@ -424,73 +264,6 @@ void ModelEvaluator::NoteJoin(const Prepared& prepared, std::span<const TextId> 
     leaves.push_back(prepared.leaves->leaf(subset.empty() ? i : subset[i]));
   }
   Note(stem, arguments, leaves);
-}
-
-/// By argument of the question; the anchor's are kNullText.
-std::vector<TextId> ModelEvaluator::PartnerArguments(const Prepared& prepared,
-                                                     std::size_t partner) const {
-  std::vector<TextId> arguments(prepared.question.width, kNullText);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (!prepared.question.is_anchor[i]) arguments[i] = prepared.list->key(partner)[next++];
-  }
-  return arguments;
-}
-
-bool ModelEvaluator::AskCut(const Prepared& prepared, const JoinAsk& ask,
-                            std::vector<std::uint32_t>& subset) {
-  if (prepared.question.on_long == plan::OnLong::kError) return true;
-  const std::size_t longest = LongestPrompt(parts_.forest.config());
-  const std::size_t anchor = Sum(LengthsOf(ask.anchor_key));
-  const std::size_t frame = LiteralTokens(prepared.join.anchor) + LiteralTokens(prepared.join.kept);
-  if (frame + anchor + prepared.leaves->longest <= longest) return true;
-  if (subset.empty()) {
-    subset.resize(ask.partners->size());
-    std::iota(subset.begin(), subset.end(), 0U);
-  }
-  const std::size_t fixed = frame + LiteralTokens(prepared.join.partner);
-  if (fixed + 2 * prepared.question.width > longest) return true;
-  std::map<std::size_t, std::vector<CutPartner>> groups;  // by what the anchor keeps
-  std::erase_if(subset, [&](std::uint32_t index) {
-    const std::size_t leaf = prepared.leaves->leaf(index).size();
-    if (frame + anchor + leaf <= longest) return false;
-    const std::size_t partner = leaf - (fixed - frame);
-    const PairRoom room = RoomOfPair(anchor, partner, longest - fixed, longest / kCutGrains + 1);
-    groups[room.anchor].push_back({index, room.partner});
-    return true;
-  });
-  for (const auto& [room, partners] : groups) AskCutGroup(prepared, ask, room, partners);
-  return !subset.empty();
-}
-
-void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
-                                 std::size_t anchor_room, std::span<const CutPartner> partners) {
-  const plan::OnLong on_long = prepared.question.on_long;
-  const auto arguments = Spread(prepared.question, ask.anchor_key);
-  const auto kept = KeptLengths(LengthsOf(arguments), anchor_room);
-  Stem stem = KeptTokens(prepared.join.anchor, arguments, kept, on_long);
-  for (const text::PromptPiece& piece : prepared.join.kept) stem.push_back(Literal(piece));
-  auto leaves = std::make_shared<LeafTokens>();
-  leaves->begins.push_back(0);
-  std::vector<std::uint32_t> indices;
-  for (const CutPartner& partner : partners) {
-    const auto texts = PartnerArguments(prepared, partner.index);
-    const auto lengths = KeptLengths(LengthsOf(texts), partner.room);
-    for (const auto& piece : KeptTokens(prepared.join.partner, texts, lengths, on_long)) {
-      leaves->tokens.insert(leaves->tokens.end(), piece.begin(), piece.end());
-    }
-    leaves->begins.push_back(leaves->tokens.size());
-    indices.push_back(partner.index);
-  }
-  if (parts_.asked != nullptr) {
-    parts_.asked->Hold(leaves);
-    const AskedPaths::Stem noted = parts_.asked->AddStem(stem);
-    for (std::size_t i = 0; i < indices.size(); ++i) parts_.asked->Add(noted, leaves->leaf(i));
-  }
-  const auto source =
-      AddCut(stem, std::make_unique<CutLeaves<LeafTokens>>(leaves, std::move(indices)),
-             ask.priority, ask.step);
-  open_[source] = {ask.tag, partners.size()};
 }
 
 void ModelEvaluator::Ask(const JoinAsk& ask) {
