@@ -46,6 +46,23 @@ std::optional<std::size_t> FirstInvalidUtf8(std::string_view text) {
   return std::nullopt;
 }
 
+std::string Escaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const unsigned length = Utf8SequenceLength(text, at);
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 0xF]};
+      ++at;
+    } else {
+      out += text.substr(at, length);
+      at += length;
+    }
+  }
+  return out;
+}
+
 void AppendUtf8(char32_t point, std::string& out) {
   const auto continuation = [point](int shift) {
     return static_cast<char>(0x80 | ((point >> shift) & 0x3F));

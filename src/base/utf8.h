@@ -18,6 +18,10 @@ unsigned Utf8SequenceLength(std::string_view text, std::size_t at);
 /// well-formed.
 std::optional<std::size_t> FirstInvalidUtf8(std::string_view text);
 
+/// The text with \xNN for control characters and bytes that are not well-formed UTF-8: to show what
+/// a file has.
+std::string Escaped(std::string_view text);
+
 struct CodePoint {
   char32_t value;
   unsigned length;  ///< in bytes

@@ -18,6 +18,7 @@
 #include "quail/error.h"
 #include "session/device_choice.h"
 #include "session/known_models.h"
+#include "session/user_position.h"
 #include "text/gguf_vocabulary.h"
 #include "text/tokenizer_json.h"
 
@@ -61,7 +62,7 @@ void ModelHost::OpenFile() {
   path_ = path.string();
   std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
   CheckVocabulary();
-  answers_ = text::ChooseAnswerWords(*tokenizer_);
+  answers_ = AboutFile(path_, [&] { return text::ChooseAnswerWords(*tokenizer_); });
   if (!config_.random_weights) OpenAdapter();
 }
 
@@ -139,7 +140,8 @@ void ModelHost::OpenGguf() {
   if (const auto unknown = file_->FindUint("tokenizer.ggml.unknown_token_id")) {
     fields.unknown_token_id = static_cast<std::uint32_t>(*unknown);
   }
-  tokenizer_ = text::BpeTokenizer::Create(text::ReadGgufVocabulary(fields));
+  tokenizer_ = AboutFile(
+      path_, [&] { return text::BpeTokenizer::Create(text::ReadGgufVocabulary(fields)); });
 }
 
 /// What the user says, else the device's default; at least two chunks. REQUIRES: the weights are

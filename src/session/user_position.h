@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "quail/error.h"
 
@@ -42,6 +45,16 @@ std::optional<std::string> Attempt(Call call) {
     return error.what();
   }
   return std::nullopt;
+}
+
+/// Runs `call`; its Error goes on with the file that it is about before its message.
+template <typename Call>
+auto AboutFile(std::string_view file, Call call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("'{}': {}", file, error.what()), error.position());
+  }
 }
 
 /// Runs `call`; its Error goes on with the code that `recode` gives for its own, and with `place`

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "quail/error.h"
 
 namespace quail::spec {
@@ -49,7 +50,8 @@ T Load(std::span<const std::byte> bytes, std::size_t offset) {
   return value;
 }
 
-std::string_view Shorten(std::string_view text) { return text.substr(0, 80); }
+/// A name of the file as messages show it: it may be anything.
+std::string Shown(std::string_view text) { return base::Escaped(text.substr(0, 80)); }
 
 /// Bytes of a fixed-size metadata value; 0 for strings and arrays.
 std::size_t SizeOfValue(std::uint32_t type) {
@@ -196,7 +198,7 @@ GgufFile::GgufFile(std::string name, std::span<const std::byte> bytes)
 
 void GgufFile::Corrupt(std::string_view field, std::size_t offset, const std::string& what) const {
   throw Error(ErrorCode::kCorrupt,
-              fmt::format("'{}': {} at byte {}: {}", name_, Shorten(field), offset, what));
+              fmt::format("'{}': {} at byte {}: {}", name_, Shown(field), offset, what));
 }
 
 void GgufFile::ReadAll() {
@@ -267,7 +269,7 @@ void GgufFile::ReadTensor(Reader& reader) {
   if (!known) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("'{}': {} at byte {}: tensor type {} is not supported", name_,
-                            Shorten(tensor.name), reader.offset(), type));
+                            Shown(tensor.name), reader.offset(), type));
   }
   tensor.type = *known;
   if (tensor.columns % BlockOf(tensor.type).values != 0) {
@@ -324,7 +326,7 @@ void GgufFile::CheckOverlaps() const {
     const GgufTensor& after = tensors_[order[i]];
     if (before.data.data() + before.data.size() > after.data.data()) {
       Corrupt(after.name, static_cast<std::size_t>(after.data.data() - bytes_.data()),
-              fmt::format("its data overlaps that of {}", Shorten(before.name)));
+              fmt::format("its data overlaps that of {}", Shown(before.name)));
     }
   }
 }
@@ -332,7 +334,7 @@ void GgufFile::CheckOverlaps() const {
 const GgufFile::Entry& GgufFile::Require(std::string_view key) const {
   const auto found = entries_.find(key);
   if (found == entries_.end()) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("'{}': metadata has no {}", name_, key));
+    throw Error(ErrorCode::kCorrupt, fmt::format("'{}': metadata has no {}", name_, Shown(key)));
   }
   return found->second;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "quail/error.h"
 #include "spec/gguf_file.h"
 
@@ -27,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, ModelFamily>, 3> kFamilies = {{
 constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
 
 [[noreturn]] void Refuse(ErrorCode code, const std::string& file, const std::string& what) {
-  throw Error(code, fmt::format("'{}': {}", file, what));
+  throw Error(code, fmt::format("'{}': {}", file, base::Escaped(what)));
 }
 
 ModelFamily FamilyOf(std::string_view architecture, const std::string& file) {
@@ -249,7 +250,7 @@ ModelSpec ReadModelSpec(const GgufFile& file) {
   ModelSpec spec;
   spec.family = FamilyOf(file.String("general.architecture"), file.name());
   const GgufKeys keys(file);
-  spec.name = std::string(file.FindString("general.name").value_or(file.name()));
+  spec.name = base::Escaped(file.FindString("general.name").value_or(file.name()));
   spec.weight_type = StoredType(file);
   spec.layers = keys.extent("block_count");
   spec.hidden = keys.extent("embedding_length");

@@ -63,7 +63,8 @@ void ByteLevelVocabulary::AddMerge(std::string_view left, std::string_view right
   if (!left_id || !right_id) {
     throw Error(ErrorCode::kModel,
                 fmt::format("tokenizer vocabulary: merge {} of '{}' and '{}': no token '{}'",
-                            vocabulary_.merges.size(), left, right, left_id ? right : left));
+                            vocabulary_.merges.size(), base::Escaped(left), base::Escaped(right),
+                            base::Escaped(left_id ? right : left)));
   }
   vocabulary_.merges.emplace_back(*left_id, *right_id);
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "base/utf8.h"
 #include "quail/error.h"
 #include "text/byte_level_vocabulary.h"
 
@@ -33,7 +34,7 @@ constexpr std::int32_t kNormalType = 1;
 constexpr std::int32_t kByteType = 6;
 
 [[noreturn]] void Refuse(const std::string& what) {
-  throw Error(ErrorCode::kModel, "GGUF tokenizer: " + what);
+  throw Error(ErrorCode::kModel, "GGUF tokenizer: " + base::Escaped(what));
 }
 
 const PreTokenizer& FindPreTokenizer(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "infer/weights/gguf_weights.h"
 #include "quail/error.h"
 
@@ -19,7 +20,7 @@ constexpr std::string_view kSuffixB = ".lora_b";
 constexpr double kMaxRank = 4096;
 
 [[noreturn]] void Refuse(const SafetensorsFile& file, const std::string& what) {
-  throw Error(ErrorCode::kModel, fmt::format("adapter '{}': {}", file.name(), what));
+  throw Error(ErrorCode::kModel, fmt::format("adapter '{}': {}", file.name(), base::Escaped(what)));
 }
 
 std::string Text(const SafetensorsFile& file, std::string_view key) {

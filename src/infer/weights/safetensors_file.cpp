@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "infer/weights/block_formats.h"
 #include "quail/error.h"
 
@@ -138,7 +139,9 @@ SafetensorsFile::SafetensorsFile(std::string name, std::span<const std::byte> by
     : name_(std::move(name)), bytes_(bytes) {}
 
 void SafetensorsFile::Corrupt(std::string_view field, const std::string& what) const {
-  throw Error(ErrorCode::kCorrupt, fmt::format("'{}': {}: {}", name_, field.substr(0, 80), what));
+  throw Error(
+      ErrorCode::kCorrupt,
+      fmt::format("'{}': {}: {}", name_, base::Escaped(field.substr(0, 80)), base::Escaped(what)));
 }
 
 void SafetensorsFile::ReadAll() {

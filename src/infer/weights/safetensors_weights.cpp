@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/read_ahead.h"
+#include "base/utf8.h"
 #include "infer/weights/safetensors_file.h"
 #include "quail/error.h"
 
@@ -82,8 +83,8 @@ class SafetensorsWeights final : public WeightSource {
     for (const FilePtr& file : files_) {
       for (const auto& [name, entry] : file->entries()) {
         if (!index_.emplace(name, Located{file, &entry}).second) {
-          throw Error(ErrorCode::kCorrupt,
-                      fmt::format("'{}': {}: another shard has it too", file->name(), name));
+          throw Error(ErrorCode::kCorrupt, fmt::format("'{}': {}: another shard has it too",
+                                                       file->name(), base::Escaped(name)));
         }
       }
     }
@@ -96,7 +97,7 @@ class SafetensorsWeights final : public WeightSource {
     if (!located.entry->type) {
       throw Error(ErrorCode::kUnsupported,
                   fmt::format("'{}': {} is of type {}", located.file->name(), hf_name,
-                              located.entry->type_name));
+                              base::Escaped(located.entry->type_name)));
     }
     if (located.entry->type != SafetensorsType::kFp8E4m3) {
       return std::make_shared<PlainTensor>(located);
@@ -129,8 +130,8 @@ class SafetensorsWeights final : public WeightSource {
     if (!fits || !typed) {
       throw Error(ErrorCode::kModel,
                   fmt::format("'{}': {} is {} [{}, {}], not one scale a 128 x 128 block",
-                              found->second.file->name(), name, scales.type_name, scales.rows,
-                              scales.columns));
+                              found->second.file->name(), name, base::Escaped(scales.type_name),
+                              scales.rows, scales.columns));
     }
     return found->second;
   }

@@ -48,5 +48,11 @@ TEST(Utf8Test, ReadsEveryCodePointThatItWrote) {
   }
 }
 
+TEST(Utf8Test, ShowsWhatIsNoText) {
+  EXPECT_EQ(Escaped("plain \xc3\xa9"), "plain \xc3\xa9");
+  EXPECT_EQ(Escaped(std::string_view("a\0\x1b[1m\n\x7f\xff\xc3", 10)),
+            "a\\x00\\x1b[1m\\x0a\\x7f\\xff\\xc3");
+}
+
 }  // namespace
 }  // namespace quail::base

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/utf8.h"
 #include "gguf_writer.h"
 #include "quail/error.h"
+#include "spec/model_spec.h"
 #include "test_paths.h"
 
 namespace quail::spec {
@@ -102,6 +104,28 @@ TEST(GgufFile, Case68CountsLengthsAndOffsetsAreNotTrusted) {
   EXPECT_NE(
       ErrorOf(Patched(bytes, 24 + 8 + 20 + 4, ~std::uint64_t{0})).find("general.architecture"),
       std::string::npos);
+}
+
+/// Whatever a byte of the head becomes, the message can be shown, names the file and has a reason.
+TEST(GgufFile, AWrongByteAnywhereHasAMessageToShow) {
+  const Bytes bytes = TinyLlama().Finish();
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < 600; ++at) {
+    for (const int value : {0, 1, 10, 27, 127, 200, 255}) {
+      const Bytes wrong = Patched(bytes, at, static_cast<std::uint8_t>(value));
+      try {
+        ReadModelSpec(*GgufFile::Parse("file.gguf", wrong));
+      } catch (const Error& error) {
+        ++refused;
+        const std::string_view message = error.what();
+        const std::string_view file = "'file.gguf': ";
+        ASSERT_TRUE(message.starts_with(file)) << at << " " << value << ": " << message;
+        ASSERT_GT(message.size(), file.size() + 10) << at << " " << value << ": " << message;
+        ASSERT_EQ(base::Escaped(message), message) << at << " " << value;
+      }
+    }
+  }
+  EXPECT_GT(refused, 1000U);
 }
 
 TEST(GgufFile, Case68WrongTensorsAreRefused) {
