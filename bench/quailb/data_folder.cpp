@@ -64,7 +64,11 @@ DataFolder DataFolder::Open(const std::string& path, const std::string& scale,
                                                ScaleName(folder.scale_), scale));
   }
   for (std::size_t i = 0; i < kTableCount; ++i) folder.PathOf(InfoOf(static_cast<Table>(i)).name);
-  folder.ReadPieces(duckdb_library);
+  Config config;
+  config.duckdb_library = duckdb_library;
+  const auto session = Session::Open(config);
+  folder.CheckRows(*session);
+  folder.ReadPieces(*session);
   return folder;
 }
 
@@ -88,8 +92,13 @@ void DataFolder::ReadManifest() {
     }
     scale_ = ReadScale(manifest.at("scale").get<std::string>());
     seed_ = manifest.at("seed").get<std::uint64_t>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("'{}': {}", path.string(), error.what()));
+    for (const auto& [name, table] : manifest.at("tables").items()) {
+      rows_[name] = table.at("rows").get<std::uint64_t>();
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorCode::kCorrupt, fmt::format("'{}' is broken, or of another version: run quail "
+                                                 "bench generate again",
+                                                 path.string()));
   }
 }
 
@@ -102,13 +111,22 @@ std::string DataFolder::PathOf(std::string_view table) const {
   return path.string();
 }
 
-void DataFolder::ReadPieces(const std::string& duckdb_library) {
-  Config config;
-  config.duckdb_library = duckdb_library;
-  const auto session = Session::Open(config);
-  session->RegisterFile("prompts", PathOf("prompts"));
+void DataFolder::CheckRows(Session& session) const {
+  for (const auto& [name, rows] : rows_) {
+    session.RegisterFile(name, PathOf(name));
+    const auto found = ReadRows(session, fmt::format("SELECT count(*) FROM \"{}\"", name));
+    if (found.at(0).at(0) == std::to_string(rows)) continue;
+    throw Error(ErrorCode::kCorrupt,
+                fmt::format("'{}' has {} rows where the manifest of its folder says {}: it is of "
+                            "another scale or seed",
+                            PathOf(name), found[0][0].value_or(""), rows));
+  }
+}
+
+void DataFolder::ReadPieces(Session& session) {
+  session.RegisterFile("prompts", PathOf("prompts"));
   for (const auto& row :
-       ReadRows(*session, "SELECT question, part, template, ids.tokens FROM prompts")) {
+       ReadRows(session, "SELECT question, part, template, ids.tokens FROM prompts")) {
     pieces_.push_back({row[0].value_or(""), row[1].value_or(""), row[2].value_or(""),
                        ReadIds(row[3].value_or("[]"))});
   }

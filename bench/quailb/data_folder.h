@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace quail::quailb {
 class DataFolder {
  public:
   /// Throws Error{kIo} where there is no such folder or a file of it is missing or unfinished,
-  /// Error{kCorrupt} for a manifest that is not ours, Error{kUsage} where `scale` (may be empty) is
-  /// not the folder's.
+  /// Error{kCorrupt} for a manifest that is not ours or not of these files, Error{kUsage} where
+  /// `scale` (may be empty) is not the folder's.
   static DataFolder Open(const std::string& path, const std::string& scale,
                          const std::string& duckdb_library);
 
@@ -35,13 +36,16 @@ class DataFolder {
   };
 
   void ReadManifest();
-  void ReadPieces(const std::string& duckdb_library);
+  /// Every file must be the one that the manifest counts.
+  void CheckRows(Session& session) const;
+  void ReadPieces(Session& session);
   std::string PathOf(std::string_view table) const;
   const std::vector<std::int32_t>& Ids(std::string_view question, std::string_view part) const;
 
   std::string path_;
   Scale scale_ = Scale::k01;
   std::uint64_t seed_ = 0;
+  std::map<std::string, std::uint64_t> rows_;  ///< of the files, by the manifest
   std::vector<Piece> pieces_;
 };
 

@@ -4,9 +4,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "quail/session.h"
 #include "quailb/answers.h"
@@ -38,9 +40,16 @@ std::string QuoteText(const std::string& text) {
   return quoted + "'";
 }
 
-void WriteTable(Session& session, const SuiteTable& table, const fs::path& folder) {
+void GiveUpIfAsked(const GenerateOptions& options) {
+  if (!options.interrupted || !options.interrupted()) return;
+  throw Error(ErrorCode::kInterrupted,
+              fmt::format("interrupted: '{}' was not written", options.output));
+}
+
+void WriteTable(Session& session, TableSource source, const SuiteTable& table,
+                const fs::path& folder) {
   ArrowArrayStream stream{};
-  ExportStream(table.source(), &stream);
+  ExportStream(std::move(source), &stream);
   session.RegisterStream("quailb_table", &stream);
   const std::string tokens =
       table.token_column.empty()
@@ -53,18 +62,20 @@ void WriteTable(Session& session, const SuiteTable& table, const fs::path& folde
   RunStatement(session, "DROP TABLE quailb_table");
 }
 
-nlohmann::ordered_json Manifest(const GenerateOptions& options, const Corpus& corpus) {
+/// `rows` are those of every file.
+nlohmann::ordered_json Manifest(const GenerateOptions& options, const Corpus& corpus,
+                                const std::map<std::string, std::uint64_t>& rows) {
   nlohmann::ordered_json manifest = {
       {"suite", options.suite}, {"format", 1},          {"scale", ScaleName(corpus.scale)},
       {"seed", options.seed},   {"mode", options.mode}, {"answers", {"truth", "flow4b"}}};
+  for (const auto& [name, count] : rows) manifest["tables"][name]["rows"] = count;
   for (std::size_t i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
     std::uint64_t tokens = 0;
     for (std::uint32_t row = 0; row < corpus.rows(table); ++row) {
       tokens += corpus.lengths_of(table)[row];
     }
-    manifest["tables"][std::string(InfoOf(table).name)] = {{"rows", corpus.rows(table)},
-                                                           {"tokens", tokens}};
+    manifest["tables"][std::string(InfoOf(table).name)]["tokens"] = tokens;
   }
   return manifest;
 }
@@ -134,11 +145,16 @@ void WriteSuite(const GenerateOptions& options, const Corpus& corpus) {
   Config config;
   config.duckdb_library = options.duckdb_library;
   const std::unique_ptr<Session> session = Session::Open(config);
+  std::map<std::string, std::uint64_t> rows;
   for (const SuiteTable& table : SuiteTables(corpus)) {
     if (options.on_table) options.on_table(table.name);
-    WriteTable(*session, table, folder.path());
+    TableSource source = table.source();
+    source.ends_early = options.interrupted;
+    rows[table.name] = source.rows;
+    WriteTable(*session, std::move(source), table, folder.path());
+    GiveUpIfAsked(options);
   }
-  WriteText(folder.path() / "manifest.json", Manifest(options, corpus).dump(2) + "\n");
+  WriteText(folder.path() / "manifest.json", Manifest(options, corpus, rows).dump(2) + "\n");
   folder.Finish();
 }
 
@@ -147,6 +163,7 @@ void WriteSuite(const GenerateOptions& options, const Corpus& corpus) {
 void GenerateSuite(const GenerateOptions& options) {
   CheckNames(options);
   const Corpus corpus = MakeCorpus(options.seed, ReadScale(options.scale));
+  GiveUpIfAsked(options);
   try {
     WriteSuite(options, corpus);
   } catch (const fs::filesystem_error& error) {

@@ -37,6 +37,9 @@ void CheckNames(const SuiteRunOptions& options) {
                                                "none)",
                                                options.answers));
   }
+  if (!(options.hourly_price >= 0)) {
+    throw Error(ErrorCode::kUsage, "--price needs dollars an hour, not below 0");
+  }
   if (options.data.empty()) throw Error(ErrorCode::kUsage, "bench run needs --data DIR");
   if (options.output.empty()) throw Error(ErrorCode::kUsage, "bench run needs --out DIR");
 }
@@ -72,6 +75,10 @@ std::vector<const Query*> ChosenQueries(const SuiteRunOptions& options) {
   for (const Query& query : Queries()) {
     if (!named.empty() && std::ranges::find(named, &query) == named.end()) continue;
     if (number++ % slice.parts == slice.part - 1) chosen.push_back(&query);
+  }
+  if (chosen.empty()) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("slice {} of {} queries is empty", options.slice, number));
   }
   return chosen;
 }

@@ -23,8 +23,10 @@ Json ReadJson(const fs::path& path) {
   if (!file) throw Error(ErrorCode::kIo, fmt::format("cannot read '{}'", path.string()));
   try {
     return Json::parse(file);
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::kCorrupt, fmt::format("'{}': {}", path.string(), error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw Error(
+        ErrorCode::kCorrupt,
+        fmt::format("'{}' is broken; without it --resume runs its query again", path.string()));
   }
 }
 

@@ -201,9 +201,10 @@ int GetNext(ArrowArrayStream* stream, ArrowArray* out) {
   return Guarded([&] {
     StreamState& state = StateOf(stream);
     *out = ArrowArray{};
-    if (state.next == state.source.rows) return;
-    const RowRange rows{state.next, std::min(state.next + kBatchRows, state.source.rows)};
-    FillBatch(state.source, rows, out);
+    const TableSource& source = state.source;
+    if (state.next == source.rows || (source.ends_early && source.ends_early())) return;
+    const RowRange rows{state.next, std::min(state.next + kBatchRows, source.rows)};
+    FillBatch(source, rows, out);
     state.next = rows.end;
   });
 }

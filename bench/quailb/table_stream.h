@@ -26,6 +26,7 @@ struct Column {
 struct TableSource {
   std::vector<Column> columns;
   std::uint64_t rows = 0;
+  std::function<bool()> ends_early = {};  ///< asked before each batch; TRUE: the rest is left out
 };
 
 /// Opens the table as a stream of the Arrow C stream interface, some thousand rows a batch: BIGINT,

@@ -198,6 +198,23 @@ TEST(GenerateSuite, RemovesWhatAFailureLeaves) {
   EXPECT_FALSE(fs::exists(folder / "data.partial"));
 }
 
+TEST(GenerateSuite, GivesUpWhenAsked) {
+  const Folder folder("quailb_asked");
+  GenerateOptions options = SmallSuite(folder / "data");
+  std::string last;
+  options.on_table = [&](std::string_view table) { last = table; };
+  options.interrupted = [&] { return last == "reports"; };
+  try {
+    GenerateSuite(options);
+    ADD_FAILURE() << "not given up";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+  }
+  EXPECT_EQ(last, "reports");
+  EXPECT_FALSE(fs::exists(folder / "data"));
+  EXPECT_FALSE(fs::exists(folder / "data.partial"));
+}
+
 TEST(GenerateSuite, SaysThatTheDiskIsFull) {
   const Folder folder("quailb_full");
   // Small enough for the first table, for a later one, and for the manifest.

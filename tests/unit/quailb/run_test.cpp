@@ -239,6 +239,13 @@ TEST_F(SuiteRunTest, SaysWhatIsWrong) {
   options.slice = "3/2";
   ExpectError(options, ErrorCode::kUsage, "--slice needs I/N");
   options = Options();
+  options.slice = "3/3";
+  options.only = {"IMDB-1", "BIO-2"};
+  ExpectError(options, ErrorCode::kUsage, "slice 3/3 of 2 queries is empty");
+  options = Options();
+  options.hourly_price = -5;
+  ExpectError(options, ErrorCode::kUsage, "--price");
+  options = Options();
   options.config.model = "qwen3-40b";
   options.only = {"IMDB-1"};
   ExpectError(options, ErrorCode::kModel, "qwen3-40b");
@@ -265,13 +272,20 @@ TEST_F(SuiteRunTest, TakesOnlyDataThatIsWhole) {
 
   fs::copy(folder_ / "data", folder_ / "cut");
   options.data = (folder_ / "cut").string();
+  // Truth of fewer rows, as of a smaller scale.
+  fs::copy_file(folder_ / "cut" / "flow4b.parquet", folder_ / "cut" / "truth.parquet",
+                fs::copy_options::overwrite_existing);
+  ExpectError(options, ErrorCode::kCorrupt, "truth.parquet' has ");
   fs::remove(folder_ / "cut" / "terms.parquet");
   ExpectError(options, ErrorCode::kIo, "terms.parquet' is missing");
   std::ofstream(folder_ / "cut" / "unfinished") << "";
   ExpectError(options, ErrorCode::kIo, "is not whole");
   fs::remove(folder_ / "cut" / "unfinished");
-  std::ofstream(folder_ / "cut" / "manifest.json") << "{\"suite\": \"quailb\"";
-  ExpectError(options, ErrorCode::kCorrupt, "manifest.json");
+  for (const char* text :
+       {"{\"suite\": \"quailb\"", "", "[1]", "{\"suite\": \"quailb\", \"format\": 1}"}) {
+    std::ofstream(folder_ / "cut" / "manifest.json") << text;
+    ExpectError(options, ErrorCode::kCorrupt, "run quail bench generate again");
+  }
   fs::remove_all(folder_ / "cut");
 }
 
