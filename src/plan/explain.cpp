@@ -164,12 +164,13 @@ std::string HeadText(const PhysicalPlan& plan, const ExplainHead& head) {
   const std::string second = fmt::format(
       "total {} asks, {} pairs, {} fresh tokens ({} requested), speed of light {}, predicted {}",
       Count(total.asks), Count(PlannedPairs(plan)), Count(total.fresh_tokens),
-      Count(total.requested_tokens), Duration(total.roofline_seconds),
+      Count(total.requested_tokens),
+      head.no_light.empty() ? Duration(total.roofline_seconds) : head.no_light,
       Duration(total.predicted_seconds));
   return Cut(first, kColumns) + "\n" + Cut(second, kColumns) + "\n";
 }
 
-std::string ActualText(const StepActual& actual) {
+std::string ActualText(const StepActual& actual, bool has_light) {
   std::string text = fmt::format(
       "actual: {} asked, {} distinct, {} TRUE, {} FALSE, {} NULL, {} error, {} fresh tokens",
       actual.asked, actual.distinct, actual.yes, actual.no, actual.null, actual.error,
@@ -178,13 +179,13 @@ std::string ActualText(const StepActual& actual) {
     text += fmt::format(" ({} regret)", Count(actual.fresh_tokens - actual.minimum_tokens));
   }
   text += fmt::format(", {}", Duration(actual.seconds));
-  if (actual.seconds > 0 && actual.roofline_seconds > 0) {
+  if (has_light && actual.seconds > 0 && actual.roofline_seconds > 0) {
     text += fmt::format(" ({:.0f} % of light)", 100 * actual.roofline_seconds / actual.seconds);
   }
   return text;
 }
 
-nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index) {
+nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index, bool has_light) {
   const Step& step = plan.steps[index];
   const StepEstimate& estimate = plan.estimates[index];
   nlohmann::json json;
@@ -226,7 +227,7 @@ nlohmann::json StepJson(const PhysicalPlan& plan, std::size_t index) {
   json["selectivity"] = {{"value", estimate.selectivity}, {"from", estimate.selectivity_from}};
   json["tokens"] = {{"fresh", estimate.fresh_tokens}, {"requested", estimate.requested_tokens}};
   json["estimated_seconds"] = estimate.predicted_seconds;
-  json["roofline_seconds"] = estimate.roofline_seconds;
+  if (has_light) json["roofline_seconds"] = estimate.roofline_seconds;
   if (!estimate.anchor_reason.empty()) json["anchor_reason"] = estimate.anchor_reason;
   return json;
 }
@@ -246,6 +247,7 @@ double PlannedPairs(const PhysicalPlan& plan) {
 
 std::string ExplainText(const PhysicalPlan& plan, const ExplainHead& head,
                         std::span<const StepActual> actual) {
+  const bool has_light = head.no_light.empty();
   Table table;
   table.Add(
       {"#", "step", "rows", "asks", "selectivity", "fresh", "requested", "light", "predicted"});
@@ -261,10 +263,10 @@ std::string ExplainText(const PhysicalPlan& plan, const ExplainHead& head,
         e.selectivity_from.empty() ? "-"
                                    : fmt::format("{:.3g} {}", e.selectivity, e.selectivity_from);
     table.Add({number, name, Count(e.rows_in), Count(e.asks), selectivity, Count(e.fresh_tokens),
-               Count(e.requested_tokens), Duration(e.roofline_seconds),
+               Count(e.requested_tokens), has_light ? Duration(e.roofline_seconds) : "-",
                Duration(e.predicted_seconds)});
     for (const std::string& line : DetailsOf(plan, i)) table.AddDetail(line);
-    if (i < actual.size()) table.AddDetail(ActualText(actual[i]));
+    if (i < actual.size()) table.AddDetail(ActualText(actual[i], has_light));
   }
   std::string out = HeadText(plan, head);
   for (const std::string& notice : plan.notices) out += Cut("note: " + notice, kColumns) + "\n";
@@ -274,6 +276,7 @@ std::string ExplainText(const PhysicalPlan& plan, const ExplainHead& head,
 std::string ExplainJson(const PhysicalPlan& plan, const ExplainHead& head,
                         std::span<const StepActual> actual) {
   const StepEstimate total = TotalOf(plan);
+  const bool has_light = head.no_light.empty();
   nlohmann::json json;
   json["model"] = head.model;
   json["device"] = head.device;
@@ -283,12 +286,12 @@ std::string ExplainJson(const PhysicalPlan& plan, const ExplainHead& head,
       {"asks", total.asks},
       {"pairs", PlannedPairs(plan)},
       {"tokens", {{"fresh", total.fresh_tokens}, {"requested", total.requested_tokens}}},
-      {"estimated_seconds", total.predicted_seconds},
-      {"roofline_seconds", total.roofline_seconds}};
+      {"estimated_seconds", total.predicted_seconds}};
+  if (has_light) json["total"]["roofline_seconds"] = total.roofline_seconds;
   json["notices"] = plan.notices;
   json["steps"] = nlohmann::json::array();
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    nlohmann::json step = StepJson(plan, i);
+    nlohmann::json step = StepJson(plan, i, has_light);
     if (i < actual.size() && Asks(plan.steps[i])) {
       const StepActual& a = actual[i];
       step["actual"] = {{"asked", a.asked},        {"distinct", a.distinct}, {"true", a.yes},

@@ -18,6 +18,8 @@ struct ExplainHead {
   std::string device;   ///< "H100", "CPU, 8 threads"
   std::string answers;  ///< the words of the readout, "TRUE / FALSE"; empty without a model
   std::optional<std::uint64_t> max_pairs;
+  /// Why no bound can be given, "not calibrated"; empty: the roofline seconds are one.
+  std::string no_light = {};
 };
 
 /// What a step did (EXPLAIN ANALYZE); zeros for steps that ask nothing.

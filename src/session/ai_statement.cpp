@@ -146,11 +146,20 @@ void AiStatement::Plan() {
     options.anchor = state_.settings.anchor;
     if (!state_.oracle) CountTokensWith(state_.Model(), options);
     model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().spec();
-    device_spec_ =
-        PlanningDevice(state_.oracle ? nullptr : &state_.Model().device(), state_.config.threads);
+    ChooseDevice();
     plan_ = optimizer::Optimize(logical_, statistics_, model_spec_, device_spec_, options);
   }
   for (const std::string& notice : plan_.notices) Notice(notice);
+}
+
+/// A calibration that cannot be read is no reason to refuse the statement.
+void AiStatement::ChooseDevice() {
+  const infer::BackendInfo* backend = state_.oracle ? nullptr : &state_.Model().device();
+  const auto fault =
+      Attempt([&] { device_spec_ = PlanningDevice(backend, state_.config.threads); });
+  if (!fault) return;
+  Notice(*fault);
+  device_spec_ = spec::UncalibratedCpu(state_.config.threads);
 }
 
 /// Hints of the configuration, where a call has none of its own.
@@ -304,11 +313,18 @@ std::unique_ptr<Result> AiStatement::DescribeResult() {
       std::move(rows), false);
 }
 
+/// Why the plan's roofline bounds nothing; empty where it does.
+std::string AiStatement::NoLight() const {
+  if (state_.oracle) return "none without a model";
+  return device_spec_.assumed ? "not calibrated" : "";
+}
+
 plan::ExplainHead AiStatement::Head() const {
   plan::ExplainHead head;
   head.model = state_.oracle ? "oracle" : state_.model->spec().name;
   head.device = device_spec_.name;
   head.max_pairs = state_.settings.max_pairs;
+  head.no_light = NoLight();
   if (!state_.oracle) {
     const text::AnswerWords& words = state_.model->answers().words;
     head.answers = fmt::format("{} / {}", words.yes, words.no);

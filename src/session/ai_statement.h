@@ -40,10 +40,12 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   std::string TablePrefix() const;
   void Plan();
   void ApplyHints();
+  void ChooseDevice();
   void MakeRelations();
   void MeasureArguments();
   plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
   void RunSteps();
+  std::string NoLight() const;
   plan::ExplainHead Head() const;
   std::unique_ptr<Result> ExplainResult(bool json);
   std::unique_ptr<Result> AnalyzeResult();

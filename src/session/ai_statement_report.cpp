@@ -37,6 +37,9 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
     step.name = step.estimate && !step.estimate->name.empty()
                     ? step.estimate->name
                     : fmt::format("{} {}", described.kind, fmt::join(described.tables, " x "));
+    if (step.estimate && NoLight().empty()) {
+      step.roofline_seconds = step.estimate->roofline_seconds;
+    }
     if (step.estimate && step.estimate->selectivity_from == "hint") {
       step.hint = step.estimate->selectivity;
     }
@@ -136,7 +139,9 @@ void AiStatement::FillModel() {
   work.attention_pairs = static_cast<double>(counters.attention_pairs);
   work.kv_written = work.tokens;
   work.passes = static_cast<double>(counters.chunks);
-  report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
+  if (NoLight().empty()) {
+    report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
+  }
   if (const exec::AskedPaths* asked = state_.model->asked()) {
     const TimeInto timed(report_.seconds["check"]);
     report_.sorted_minimum_tokens = asked->CountDistinctTokens();

@@ -137,12 +137,19 @@ spec::DeviceSpec MeasureComputer(unsigned threads) {
 }
 
 std::optional<spec::DeviceSpec> ReadCalibration() {
-  std::ifstream file(CalibrationPath());
-  if (!file) return std::nullopt;
+  const std::filesystem::path path = CalibrationPath();
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
   const auto json = nlohmann::json::parse(text.str(), nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const auto unreadable = [&](std::string_view what) {
+    return Error(ErrorCode::kCorrupt, fmt::format("the calibration '{}' is unreadable ({}): run "
+                                                  "quail calibrate",
+                                                  path.string(), what));
+  };
+  if (!json.is_object()) throw unreadable("no JSON object");
   spec::DeviceSpec device;
   const auto number = [&](const char* key) {
     const auto found = json.find(key);
@@ -158,7 +165,9 @@ std::optional<spec::DeviceSpec> ReadCalibration() {
   device.f32_rate = number("f32_rate");
   device.bf16_rate = number("bf16_rate");
   device.bandwidth = number("bandwidth");
-  if (device.f32_rate <= 0 || device.bandwidth <= 0) return std::nullopt;
+  if (device.f32_rate <= 0 || device.bandwidth <= 0) {
+    throw unreadable("f32_rate and bandwidth must be above 0");
+  }
   return device;
 }
 

@@ -14,7 +14,8 @@ std::filesystem::path CalibrationPath();
 /// CalibrationPath.
 spec::DeviceSpec MeasureComputer(unsigned threads);
 
-/// The row that was kept; nothing where there is none or it cannot be read.
+/// The row that was kept; nothing where there is none. Throws Error{kCorrupt} where it is
+/// unreadable.
 std::optional<spec::DeviceSpec> ReadCalibration();
 
 }  // namespace quail::session

@@ -72,10 +72,8 @@ Json StepJson(const RunReport::Step& step) {
     json["cut_asks"] = counters.tokens->cut_asks;
   }
   json["seconds"] = counters.seconds;
-  if (step.estimate) {
-    json["estimated_seconds"] = step.estimate->predicted_seconds;
-    json["roofline_seconds"] = step.roofline_seconds.value_or(step.estimate->roofline_seconds);
-  }
+  if (step.estimate) json["estimated_seconds"] = step.estimate->predicted_seconds;
+  if (step.roofline_seconds) json["roofline_seconds"] = *step.roofline_seconds;
   return json;
 }
 

@@ -76,6 +76,7 @@ DeviceSpec UncalibratedCpu(unsigned threads) {
   device.name = "CPU (not calibrated)";
   device.bandwidth = 10e9;
   device.f32_rate = 40e9 * cores;
+  device.assumed = true;
   device.source = "assumed: 40 GFLOP/s a core, 10 GB/s; run quail calibrate";
   return device;
 }

@@ -28,6 +28,8 @@ struct DeviceSpec {
   double int8_rate = 0;
   std::string source;
   std::optional<MeasuredRates> measured;
+  /// The rates are neither a data sheet's nor measured: no bound can be made of them.
+  bool assumed = false;
 
   /// The rate of a linear layer whose weights are stored so: of the narrowest units that can do it.
   double GemmRate(WeightType type) const;

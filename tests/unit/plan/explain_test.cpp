@@ -67,6 +67,17 @@ TEST(Explain, AnalyzePutsActualFiguresBesideTheEstimates) {
       << text;
 }
 
+TEST(Explain, WithoutARateNothingIsCalledTheSpeedOfLight) {
+  std::vector<StepActual> actual(2);
+  actual[1] = {700, 650, 40, 600, 5, 5, 120000, 119000, 0.5, 1};
+  const ExplainHead head{"m", "d", "", std::nullopt, "not calibrated"};
+  const std::string text = ExplainText(FilterThenJoin(), head, actual);
+  EXPECT_NE(text.find("speed of light not calibrated, predicted 4.5 s"), std::string::npos) << text;
+  EXPECT_EQ(text.find("% of light"), std::string::npos) << text;
+  EXPECT_EQ(text.find("250 ms"), std::string::npos) << text;
+  EXPECT_EQ(ExplainJson(FilterThenJoin(), head).find("roofline"), std::string::npos);
+}
+
 TEST(Explain, JsonHasEveryStep) {
   const auto json = nlohmann::json::parse(ExplainJson(FilterThenJoin(), {"m", "d", "", 5}));
   EXPECT_EQ(json["total"]["asks"], 810);
