@@ -1,12 +1,13 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <fstream>
 #include <iostream>
+#include <memory>
 #include <new>
+#include <optional>
 
+#include "interrupts.h"
 #include "options.h"
+#include "output_file.h"
 #include "progress_line.h"
 #include "quail/machine.h"
 #include "quail/session.h"
@@ -17,27 +18,8 @@ namespace quail::cli {
 namespace {
 
 constexpr int kBudgetCode = 4;
-constexpr int kInterruptedCode = 130;
 /// Of the published baseline (docs/benchmarks.md).
 constexpr std::int32_t kBaselineStepTokens = 25'305;
-
-Session* running_session = nullptr;
-volatile std::sig_atomic_t interrupts = 0;
-
-/// The first Ctrl-C stops the statement, a second one before that has happened the program.
-extern "C" void OnInterrupt(int) {
-  interrupts = interrupts + 1;
-  if (interrupts > 2 || running_session == nullptr) ::_exit(kInterruptedCode);
-  running_session->Interrupt();
-}
-
-void CatchInterrupts() {
-  struct sigaction action {};
-  action.sa_handler = OnInterrupt;
-  ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
 
 int ExitCodeOf(const Error& error) {
   switch (error.code()) {
@@ -50,7 +32,7 @@ int ExitCodeOf(const Error& error) {
     case ErrorCode::kBudget:
       return kBudgetCode;
     case ErrorCode::kInterrupted:
-      return kInterruptedCode;
+      return InterruptedExitCode();
     case ErrorCode::kSyntax:
     case ErrorCode::kBind:
     case ErrorCode::kUnsupported:
@@ -62,16 +44,29 @@ int ExitCodeOf(const Error& error) {
   return 1;
 }
 
-int RunScriptOption(Session& session, const Options& options, ProgressLine& progress) {
+void RunScriptOption(Session& session, const Options& options, ProgressLine& progress) {
   ScriptRunner runner(session, options, progress);
-  if (options.output.empty() || options.format == Format::kParquet) {
-    runner.Run(*options.script, std::cout);
-    return 0;
+  if (options.output.empty()) return runner.Run(*options.script, std::cout);
+  const auto file = OutputFile::Open(options.output);
+  if (options.format == Format::kParquet) {
+    runner.WriteParquet(*options.script, file->path());
+  } else {
+    runner.Run(*options.script, file->stream());
   }
-  std::ofstream file(options.output, std::ios::binary);
-  if (!file) throw Error(ErrorCode::kIo, fmt::format("cannot write '{}'", options.output));
-  runner.Run(*options.script, file);
-  return 0;
+  file->Finish();
+}
+
+/// What the options say, in an open session. Returns the exit code.
+int RunStatements(Session& session, const Options& options, ProgressLine& progress) {
+  for (const auto& [name, path] : options.tables) session.RegisterFile(name, path);
+  Interrupts interrupts([&session] { session.Interrupt(); });
+  int code = 0;
+  if (options.script) {
+    RunScriptOption(session, options, progress);
+  } else {
+    code = RunShell(session, options, progress, interrupts);
+  }
+  return code == 0 && session.StoppedByBudget() ? kBudgetCode : code;
 }
 
 /// Opens the session and runs what the options say; the report is written whatever happens.
@@ -82,26 +77,22 @@ int RunQueries(Options& options) {
     progress.Clear();
     if (!options.quiet) fmt::print(stderr, "notice: {}\n", notice);
   };
+  if (!options.notice.empty()) options.config.on_notice(options.notice);
   std::unique_ptr<Session> session;
+  std::optional<Error> failure;
+  int code = 0;
   try {
     session = Session::Open(options.config);
-    for (const auto& [name, path] : options.tables) session->RegisterFile(name, path);
-    running_session = session.get();
-    CatchInterrupts();
-    int code = options.script ? RunScriptOption(*session, options, progress)
-                              : RunShell(*session, options, progress);
-    running_session = nullptr;
-    if (code == 0 && session->StoppedByBudget()) code = kBudgetCode;
-    WriteReport(session.get(), options, nullptr);
-    return code;
+    code = RunStatements(*session, options, progress);
   } catch (const Error& error) {
-    running_session = nullptr;
     progress.Clear();
     std::cout.flush();
     fmt::print(stderr, "{}\n", quail::Describe(error, options.script.value_or("")));
-    WriteReport(session.get(), options, &error);
-    return ExitCodeOf(error);
+    failure = error;
+    code = ExitCodeOf(error);
   }
+  WriteReport(session.get(), options, failure ? &*failure : nullptr);
+  return code;
 }
 
 int ListModels() {
@@ -110,6 +101,7 @@ int ListModels() {
         "{:<16} {}\n{:<16} {}\n", model.name, model.summary, "",
         model.path.empty() ? "not on this computer: quail download " + model.name : model.path);
   }
+  fmt::print("\nShapes for --random-weights, without files: {}\n", fmt::join(NamedShapes(), ", "));
   return 0;
 }
 
@@ -138,6 +130,8 @@ int GenerateBench(const Options& options) {
   quailb::GenerateOptions generate = options.generate;
   generate.duckdb_library = options.config.duckdb_library;
   generate.on_table = [](std::string_view table) { fmt::print(stderr, "writing {}\n", table); };
+  const Interrupts interrupts([] {});
+  generate.interrupted = [&] { return interrupts.pending(); };
   quailb::GenerateSuite(generate);
   return 0;
 }

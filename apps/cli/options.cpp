@@ -3,20 +3,30 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
+#include "output_file.h"
 #include "quail/machine.h"
 
 namespace quail::cli {
 namespace {
 
 const std::map<std::string, Format> kFormats = {
-    {"table", Format::kTable},     {"csv", Format::kCsv},           {"json", Format::kJson},
-    {"jsonl", Format::kJsonLines}, {"markdown", Format::kMarkdown}, {"parquet", Format::kParquet},
-    {"arrow", Format::kArrow}};
+    {"table", Format::kTable},    {"csv", Format::kCsv},         {"tsv", Format::kTsv},
+    {"json", Format::kJson},      {"jsonl", Format::kJsonLines}, {"markdown", Format::kMarkdown},
+    {"parquet", Format::kParquet}};
+/// What the ending of -o's file means where --format is absent.
+const std::map<std::string, Format> kEndings = {
+    {".csv", Format::kCsv},         {".tsv", Format::kTsv},          {".json", Format::kJson},
+    {".jsonl", Format::kJsonLines}, {".ndjson", Format::kJsonLines}, {".md", Format::kMarkdown},
+    {".parquet", Format::kParquet}};
+const std::set<std::string> kBackends = {"auto", "cpu", "cuda", "counting"};
 const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
                                                        {"always", ProgressMode::kAlways},
                                                        {"never", ProgressMode::kNever}};
@@ -39,6 +49,8 @@ struct Raw {
   std::string kv_memory;
   std::string activation_scales = "exact";
 };
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 template <typename Value>
 Value Choose(const std::map<std::string, Value>& choices, const std::string& text,
@@ -87,6 +99,10 @@ std::uint64_t ReadSize(const std::string& text) {
 }
 
 std::string ReadScript(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(ErrorCode::kUsage, "cannot read '" + path + "': it is a folder");
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
@@ -105,16 +121,23 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
       ->type_name("NAME=PATH")
       ->expected(1)
       ->take_all();
-  app.add_option("-m,--model", options.config.model, "a known name (quail models) or a .gguf file")
+  app.add_option("-m,--model", options.config.model,
+                 "a known name (quail models), a .gguf file, or a folder with config.json and "
+                 "safetensors")
       ->type_name("MODEL");
   app.add_option("-d,--dialect", raw.dialect, "snowflake (default) or bigquery");
   app.add_option("--backend", options.config.backend,
                  "auto, cpu or cuda; for bench run also counting, which computes nothing");
-  app.add_option("--threads", options.config.threads, "0: all cores");
-  app.add_option("--format", raw.format,
-                 "table, csv, json, jsonl, markdown, parquet (needs -o); default: table on a "
-                 "terminal, else csv");
-  app.add_option("-o,--output", options.output, "write the rows to a file")->type_name("FILE");
+  app.add_option("--threads", options.config.threads, "0: all cores")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option(
+      "--format", raw.format,
+      "table, csv, tsv, json (an array a statement), jsonl, markdown, parquet (needs -o; "
+      "one statement with rows); default: as the file of -o ends, table on a terminal, "
+      "else csv. EXPLAIN prints text in every one of them (--explain=json: JSON)");
+  app.add_option("-o,--output", options.output,
+                 "write the rows to a file, which is replaced when all are there; needs -c or -f")
+      ->type_name("FILE");
   app.add_option("--report", options.report, "write the run report as JSON; - is standard error")
       ->type_name("FILE");
   app.add_option("--oracle", options.config.oracle, "a truth table instead of a model")
@@ -126,15 +149,18 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
   app.add_option("--progress", raw.progress, "auto, always or never");
   app.add_option("--seed", options.config.seed,
-                 "of samples; kept in the report, no step draws one yet");
+                 "of samples; kept in the report, no step draws one yet")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--set", raw.settings, "a setting")
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->take_all();
   app.add_option("--kv-memory", raw.kv_memory, "room for keys and values, such as 2G")
       ->type_name("SIZE");
-  app.add_option("--kv-tokens", options.config.kv_tokens, "the same in tokens");
-  app.add_option("--chunk-tokens", options.config.chunk_tokens, "most tokens of a forward pass");
+  app.add_option("--kv-tokens", options.config.kv_tokens, "the same in tokens")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--chunk-tokens", options.config.chunk_tokens, "most tokens of a forward pass")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--radix", options.config.radix,
                  "when texts that begin alike share it: pays (default), always, never");
   app.add_flag("--random-weights", options.config.random_weights,
@@ -150,9 +176,48 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.set_version_flag("--version", "quail " + Version());
 }
 
-Format ChooseFormat(const Options& options, const Raw& raw) {
+Format FormatOfFile(const std::string& path, std::string& notice) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::ranges::transform(ending, ending.begin(), Lower);
+  const auto found = kEndings.find(ending);
+  if (found != kEndings.end()) return found->second;
+  if (!IsWrittenInPlace(path)) {
+    notice = "'" + path + "' is written as csv: its ending names no format, and --format is absent";
+  }
+  return Format::kCsv;
+}
+
+Format ChooseFormat(Options& options, const Raw& raw) {
   if (!raw.format.empty()) return Choose(kFormats, raw.format, "--format");
-  return options.output.empty() && ::isatty(STDOUT_FILENO) ? Format::kTable : Format::kCsv;
+  if (!options.output.empty()) return FormatOfFile(options.output, options.notice);
+  return ::isatty(STDOUT_FILENO) ? Format::kTable : Format::kCsv;
+}
+
+void ReadTables(const std::vector<std::string>& tables, Options& options) {
+  std::set<std::string> names;
+  for (const std::string& table : tables) {
+    options.tables.push_back(SplitAtEquals(table, "-t"));
+    std::string name = options.tables.back().first;
+    std::ranges::transform(name, name.begin(), Lower);
+    if (names.insert(name).second) continue;
+    throw Error(ErrorCode::kUsage, "-t names the table '" + name + "' twice");
+  }
+}
+
+/// What the output can be, given what is run.
+void CheckOutput(const Options& options) {
+  const bool explains = options.explain != RunOptions::Explain::kNo;
+  if (explains && !options.script) {
+    throw Error(ErrorCode::kUsage, "--explain and --analyze need -c or -f");
+  }
+  if (!options.output.empty() && !options.script) {
+    throw Error(ErrorCode::kUsage, "-o needs -c or -f");
+  }
+  if (options.format != Format::kParquet) return;
+  if (options.output.empty()) throw Error(ErrorCode::kUsage, "format parquet needs -o FILE");
+  if (explains) {
+    throw Error(ErrorCode::kUsage, "a plan is text: it cannot be written as parquet");
+  }
 }
 
 void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
@@ -160,14 +225,12 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
   options.config.activation_scales = Choose(kScales, raw.activation_scales, "--activation-scales");
   options.progress = Choose(kProgress, raw.progress, "--progress");
   options.format = ChooseFormat(options, raw);
-  if (options.format == Format::kArrow) {
-    throw Error(ErrorCode::kUsage, "format arrow is not supported yet");
-  }
-  if (options.format == Format::kParquet && options.output.empty()) {
-    throw Error(ErrorCode::kUsage, "format parquet needs -o FILE");
+  if (!kBackends.contains(options.config.backend)) {
+    throw Error(ErrorCode::kUsage, "--backend cannot be '" + options.config.backend +
+                                       "' (known: auto, cpu, cuda, counting)");
   }
   if (!raw.kv_memory.empty()) options.config.kv_memory = ReadSize(raw.kv_memory);
-  for (const std::string& table : raw.tables) options.tables.push_back(SplitAtEquals(table, "-t"));
+  ReadTables(raw.tables, options);
   for (const std::string& setting : raw.settings) {
     auto [name, value] = SplitAtEquals(setting, "--set");
     options.config.settings.emplace_back(name, SettingValue(value));
@@ -182,9 +245,7 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
   if (raw.analyze) options.explain = RunOptions::Explain::kAnalyze;
   if (has_command) options.script = raw.command;
   if (has_file) options.script = ReadScript(raw.file);
-  if (options.explain != RunOptions::Explain::kNo && !options.script) {
-    throw Error(ErrorCode::kUsage, "--explain and --analyze need -c or -f");
-  }
+  CheckOutput(options);
 }
 
 /// quail bench generate: tables, prompts and answers of a suite.
@@ -192,7 +253,8 @@ CLI::App* AddGenerateOptions(CLI::App& bench, quailb::GenerateOptions& options) 
   auto* generate = bench.add_subcommand("generate", "write a suite's tables and planted answers");
   generate->add_option("--suite", options.suite, "quailb");
   generate->add_option("--sf", options.scale, "scale factor: 0.01, 0.1 (default), 0.5 or 1.0");
-  generate->add_option("--seed", options.seed, "of the generator (default: 1)");
+  generate->add_option("--seed", options.seed, "of the generator (default: 1)")
+      ->check(CLI::NonNegativeNumber);
   generate->add_option("--mode", options.mode, "ids (default): token ids instead of texts");
   generate->add_option("-o,--output", options.output, "a directory that is not there yet")
       ->type_name("DIR")
@@ -220,12 +282,18 @@ CLI::App* AddRunOptions(CLI::App& bench, quailb::SuiteRunOptions& options) {
                 "the control: request by request, hash prefix cache, steps of 25,305 tokens");
   run->add_flag("--plan-only", options.plan_only, "what the plans expect; runs nothing");
   run->add_flag("--resume", options.resume, "complete the results that --out has");
-  run->add_option("--price", options.hourly_price, "of the device, in dollars an hour");
+  run->add_option("--price", options.hourly_price, "of the device, in dollars an hour")
+      ->check(CLI::NonNegativeNumber);
   run->add_option("--out", options.output, "folder of the results")->type_name("DIR")->required();
   return run;
 }
 
 }  // namespace
+
+std::optional<Dialect> FindDialect(const std::string& name) {
+  const auto found = kDialects.find(name);
+  return found == kDialects.end() ? std::nullopt : std::optional(found->second);
+}
 
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {
   CLI::App app("SQL with AI predicates that a small language model decides on this computer.",

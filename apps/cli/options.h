@@ -12,7 +12,7 @@
 
 namespace quail::cli {
 
-enum class Format { kTable, kCsv, kJson, kJsonLines, kMarkdown, kParquet, kArrow };
+enum class Format { kTable, kCsv, kTsv, kJson, kJsonLines, kMarkdown, kParquet };
 enum class ProgressMode { kAuto, kAlways, kNever };
 enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor, kBenchGenerate, kBenchRun };
 
@@ -24,6 +24,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> tables;  ///< name, path
   Format format = Format::kCsv;
   std::string output;  ///< empty: standard output
+  std::string notice;  ///< what the user is to be told of how these were read; empty: nothing
   std::string report;  ///< empty: none; "-": standard error
   RunOptions::Explain explain = RunOptions::Explain::kNo;
   ProgressMode progress = ProgressMode::kAuto;
@@ -40,6 +41,9 @@ struct Exit {
   std::string output;
   std::string error;
 };
+
+/// The dialect of that name, as -d takes it.
+std::optional<Dialect> FindDialect(const std::string& name);
 
 /// Reads the arguments. Returns an Exit where nothing is to be run. Throws Error{kUsage | kIo}.
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options);

@@ -13,9 +13,10 @@ namespace {
 using Cell = std::optional<std::string>;
 using Row = std::vector<Cell>;
 
-std::uint64_t RenderCsv(Result& result, std::ostream& out) {
+std::uint64_t RenderSeparated(Result& result, char separator, std::ostream& out) {
+  const std::string quoted = std::string("\"\r\n") + separator;
   const auto write = [&](std::string_view text) {
-    if (!text.empty() && text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    if (!text.empty() && text.find_first_of(quoted) == std::string_view::npos) {
       out << text;
       return;
     }
@@ -27,7 +28,7 @@ std::uint64_t RenderCsv(Result& result, std::ostream& out) {
     out << '"';
   };
   for (std::size_t i = 0; i < result.columns().size(); ++i) {
-    if (i > 0) out << ',';
+    if (i > 0) out << separator;
     write(result.columns()[i].name);
   }
   out << '\n';
@@ -35,7 +36,7 @@ std::uint64_t RenderCsv(Result& result, std::ostream& out) {
   for (auto rows = result.Next(); !rows.empty(); rows = result.Next()) {
     for (const Row& row : rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
-        if (i > 0) out << ',';
+        if (i > 0) out << separator;
         if (row[i]) write(*row[i]);
       }
       out << '\n';
@@ -202,7 +203,9 @@ std::uint64_t Render(Result& result, Format format, std::ostream& out) {
     case Format::kTable:
       return RenderTable(result, out);
     case Format::kCsv:
-      return RenderCsv(result, out);
+      return RenderSeparated(result, ',', out);
+    case Format::kTsv:
+      return RenderSeparated(result, '\t', out);
     case Format::kJson:
       return RenderJson(result, false, out);
     case Format::kJsonLines:
@@ -210,7 +213,6 @@ std::uint64_t Render(Result& result, Format format, std::ostream& out) {
     case Format::kMarkdown:
       return RenderMarkdown(result, out);
     case Format::kParquet:
-    case Format::kArrow:
       break;
   }
   throw Error(ErrorCode::kUsage, "this format is written by the session");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,15 +12,28 @@
 namespace quail::cli {
 
 void ScriptRunner::Run(std::string_view script, std::ostream& out) {
+  for (const auto& statement : session_.Split(script)) RunOne(script, statement, out);
+}
+
+void ScriptRunner::WriteParquet(std::string_view script, const std::string& path) {
   const auto statements = session_.Split(script);
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    const bool to_file = options_.format == Format::kParquet && i + 1 == statements.size();
-    if (to_file) {
-      session_.RunToFile(script, statements[i], "parquet", options_.output);
-      progress_.Clear();
-    } else {
-      RunOne(script, statements[i], out);
+  const auto has_rows = [&](const auto& statement) { return session_.HasRows(script, statement); };
+  const auto only = std::ranges::find_if(statements, has_rows);
+  const auto next =
+      std::find_if(only == statements.end() ? only : only + 1, statements.end(), has_rows);
+  if (only == statements.end() || next != statements.end()) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("format parquet writes the rows of one statement, and here {}",
+                            only == statements.end() ? "none has rows" : "several have rows"));
+  }
+  for (auto statement = statements.begin(); statement != statements.end(); ++statement) {
+    if (statement == only) {
+      session_.RunToFile(script, *statement, "parquet", path);
+    } else if (session_.Run(script, *statement, {})->has_rows()) {
+      throw Error(ErrorCode::kUsage,
+                  "format parquet has no place for the rows of: " + statement->text);
     }
+    progress_.Clear();
   }
 }
 
@@ -31,9 +45,7 @@ void ScriptRunner::RunOne(std::string_view script, const Session::Statement& sta
   const auto result = session_.Run(script, statement, run);
   progress_.Clear();
   if (!result->has_rows()) return;
-  // Rows before the last statement have no place in a file of another form.
-  const Format format = options_.format == Format::kParquet ? Format::kCsv : options_.format;
-  Render(*result, format, out);
+  Render(*result, options_.format, out);
   out.flush();
   if (!out) throw Error(ErrorCode::kIo, "the rows cannot be written");
 }

@@ -17,9 +17,12 @@ class ScriptRunner {
   ScriptRunner(Session& session, const Options& options, ProgressLine& progress)
       : session_(session), options_(options), progress_(progress) {}
 
-  /// Statement after statement; those with rows are written to `out`. Throws Error with a position
-  /// in `script`.
+  /// Statement after statement; those with rows are written to `out`, one after the other. Throws
+  /// Error with a position in `script`. REQUIRES: a format of text.
   void Run(std::string_view script, std::ostream& out);
+  /// The same, with the rows of the one statement that has some as a Parquet file. Throws
+  /// Error{kUsage} before anything runs where it is not one.
+  void WriteParquet(std::string_view script, const std::string& path);
 
  private:
   void RunOne(std::string_view script, const Session::Statement& statement, std::ostream& out);

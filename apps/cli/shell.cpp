@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <csignal>
 #include <iostream>
 #include <string>
 #include <utility>
 
+#include "line_reader.h"
 #include "quail/machine.h"
 #include "script_runner.h"
 
@@ -22,7 +24,9 @@ constexpr std::string_view kHelp =
     ".explain QUERY    the plan of a query\n"
     ".report           the run report of the last statement with AI calls\n"
     ".quit             end\n"
-    "Everything else is SQL and ends with a semicolon. Ctrl-C cancels a running statement.\n";
+    "Everything else is SQL and ends with a semicolon. Ctrl-C cancels a running statement and "
+    "drops\n"
+    "an unfinished one.\n";
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
@@ -37,10 +41,12 @@ std::string_view Trim(std::string_view text) {
 /// Reads and runs until the end of the input.
 class Shell {
  public:
-  Shell(Session& session, const Options& options, ProgressLine& progress)
+  Shell(Session& session, const Options& options, ProgressLine& progress, Interrupts& interrupts)
       : session_(session),
         options_(options),
         progress_(progress),
+        interrupts_(interrupts),
+        reader_(interrupts),
         interactive_(::isatty(STDIN_FILENO) != 0) {}
 
   /// Whether a statement of a script on standard input failed.
@@ -51,14 +57,43 @@ class Shell {
       fmt::print(stderr, "quail {}. Statements end with a semicolon; .help for more.\n", Version());
     }
     std::string line;
-    for (Prompt(); !quit_ && std::getline(std::cin, line); Prompt()) Take(line);
-    if (!quit_ && !Trim(buffer_).empty()) RunScript(buffer_);
+    while (!quit_) {
+      Prompt();
+      switch (reader_.Next(line)) {
+        case LineReader::Event::kLine:
+          Take(line);
+          break;
+        case LineReader::Event::kInterrupt:
+          HeedSignals();
+          buffer_.clear();
+          fmt::print(stderr, "\n");
+          break;
+        case LineReader::Event::kEnd:
+          return TakeEnd();
+      }
+    }
   }
 
  private:
   void Prompt() const {
-    if (!interactive_ || quit_) return;
+    if (!interactive_) return;
     fmt::print(stderr, "{}", Trim(buffer_).empty() ? "quail> " : "  ...> ");
+  }
+
+  /// SIGTERM ends a shell, Ctrl-C only a script; what was typed or pasted ahead is dropped.
+  void HeedSignals() {
+    const int signal = interrupts_.Take();
+    if (signal == 0) return;
+    if (signal == SIGTERM || !interactive_) throw Error(ErrorCode::kInterrupted, "interrupted");
+    reader_.Drop();
+  }
+
+  /// What a user did not finish is dropped; a script's last statement needs no semicolon.
+  void TakeEnd() {
+    if (interactive_) fmt::print(stderr, "\n");
+    if (Trim(buffer_).empty()) return;
+    if (!interactive_) return RunScript(buffer_);
+    fmt::print(stderr, "the unfinished statement was dropped: it has no semicolon\n");
   }
 
   void Take(const std::string& line) {
@@ -96,21 +131,37 @@ class Shell {
           "SELECT table_name AS name, table_type AS type FROM information_schema.tables "
           "ORDER BY ALL");
     } else if (name == ".schema") {
-      const std::string where = argument.empty() ? "" : " WHERE name = '" + Doubled(argument) + "'";
-      RunScript(
-          "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
-          "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)" +
-          where);
-    } else if (name == ".dialect" && (argument == "snowflake" || argument == "bigquery")) {
-      session_.SetDialect(argument == "bigquery" ? Dialect::kBigQuery : Dialect::kSnowflake);
+      ShowSchema(argument);
+    } else if (name == ".dialect") {
+      ChooseDialect(argument);
     } else if (name == ".explain" && !argument.empty()) {
       RunScript("EXPLAIN " + argument);
     } else if (name == ".report") {
       std::cout << session_.ReportJson() << '\n';
     } else {
-      fmt::print(stderr, "error: no command {}; .help lists them\n", command);
+      Fail(fmt::format("no command {}; .help lists them", command));
     }
     std::cout.flush();
+  }
+
+  void Fail(const std::string& message) {
+    fmt::print(stderr, "error: {}\n", message);
+    failed_ = true;
+  }
+
+  void ShowSchema(const std::string& table) {
+    const std::string all =
+        "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
+        "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)";
+    if (table.empty()) return RunScript(all);
+    const std::string sql = all + " WHERE lower(name) = lower('" + Doubled(table) + "')";
+    if (session_.Run(sql, {sql, 0}, {})->Drain() > 0) return RunScript(sql);
+    Fail(fmt::format("no table or view '{}' (views with AI calls are not listed)", table));
+  }
+
+  void ChooseDialect(const std::string& name) {
+    if (const auto dialect = FindDialect(name)) return session_.SetDialect(*dialect);
+    Fail(fmt::format("no dialect '{}': .dialect snowflake or .dialect bigquery", name));
   }
 
   static std::string Doubled(const std::string& text) {
@@ -128,9 +179,11 @@ class Shell {
             [&](const Error& error) {
               progress_.Clear();
               std::cout.flush();
+              HeedSignals();
               fmt::print(stderr, "{}\n", quail::Describe(error, script));
               failed_ = true;
             });
+    HeedSignals();
   }
 
   template <typename Call, typename OnError>
@@ -145,6 +198,8 @@ class Shell {
   Session& session_;
   const Options& options_;
   ProgressLine& progress_;
+  Interrupts& interrupts_;
+  LineReader reader_;
   bool interactive_;
   bool quit_ = false;
   bool failed_ = false;
@@ -153,8 +208,9 @@ class Shell {
 
 }  // namespace
 
-int RunShell(Session& session, const Options& options, ProgressLine& progress) {
-  Shell shell(session, options, progress);
+int RunShell(Session& session, const Options& options, ProgressLine& progress,
+             Interrupts& interrupts) {
+  Shell shell(session, options, progress, interrupts);
   shell.Run();
   return shell.failed() ? 1 : 0;
 }

@@ -21,6 +21,10 @@ struct NamedModel {
 /// The models that have a name, the embedded default first.
 std::vector<NamedModel> NamedModels();
 
+/// The models whose shape is known without their files, for made-up weights
+/// (Config::random_weights).
+std::vector<std::string> NamedShapes();
+
 /// Fetches a named model into the cache. Returns its path. Throws Error.
 std::string DownloadModel(std::string_view name);
 

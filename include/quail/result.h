@@ -18,7 +18,7 @@ struct ColumnInfo {
 /// How cells come out of a Result.
 enum class CellForm : std::uint8_t {
   kText,  ///< as DuckDB's CAST to VARCHAR writes them
-  kJson,  ///< as DuckDB writes JSON
+  kJson,  ///< as DuckDB writes JSON, but NaN and infinities, which JSON has not, as texts
 };
 
 /// The rows of one statement, pulled. Runs the final relational part while it is read.

@@ -55,13 +55,16 @@ class Session {
   };
   /// Splits at the `;` between statements, by the dialect's lexer. Throws Error{kSyntax}.
   virtual std::vector<Statement> Split(std::string_view script) const = 0;
+  /// Whether a statement is a query, or EXPLAIN or DESCRIBE of one. Some others of the relational
+  /// engine have rows too (SHOW, RETURNING): Result::has_rows tells. Throws Error{kSyntax ..}.
+  virtual bool HasRows(std::string_view script, const Statement& statement) const = 0;
 
   /// Runs one statement. Positions of errors are in `script`, of which `statement` is a part. The
   /// result must be read or dropped before the next call.
   virtual std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
                                       const RunOptions& options) = 0;
-  /// Writes the rows of one statement to a file: "parquet", "csv", "json". Returns the rows
-  /// written.
+  /// Writes the rows of one statement to a file, in place: "parquet", "csv", "json". Returns the
+  /// rows written.
   virtual std::uint64_t RunToFile(std::string_view script, const Statement& statement,
                                   std::string_view format, std::string_view path) = 0;
 

@@ -1,11 +1,13 @@
 #include "relational/duckdb_error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "base/text_position.h"
+#include "fmt/format.h"
 
 namespace quail::relational {
 namespace {
@@ -83,6 +85,36 @@ Report ReadReport(std::string_view text, std::string_view sql) {
   return report;
 }
 
+/// Lines of a message that quote a file's content can be as long as that: their beginning is
+/// enough.
+std::string WithShortLines(std::string_view message) {
+  constexpr std::size_t kLongest = 500;
+  constexpr std::size_t kShown = 200;
+  std::string text;
+  while (!message.empty()) {
+    const std::size_t end = std::min(message.find('\n'), message.size() - 1) + 1;
+    const std::string_view line = message.substr(0, end);
+    std::size_t shown = line.size() > kLongest ? kShown : line.size();
+    while (shown < line.size() && (static_cast<unsigned char>(line[shown]) & 0xC0U) == 0x80U) {
+      ++shown;
+    }
+    text += line.substr(0, shown);
+    if (shown < line.size()) {
+      text += fmt::format(".. ({} bytes){}", line.size(), line.ends_with('\n') ? "\n" : "");
+    }
+    message.remove_prefix(end);
+  }
+  return text;
+}
+
+/// What helps beside DuckDB's own advice, which names an option of a call that the user may not
+/// have written.
+std::string_view AdviceOn(std::string_view message) {
+  if (message.find("Maximum line size of") == message.npos) return "";
+  return "\nread_csv('FILE', max_line_size = N) reads longer lines; as JSONL (rows up to 16 MB) "
+         "or Parquet they need no option";
+}
+
 }  // namespace
 
 std::optional<TextPosition> ReportedPosition(const nlohmann::json& report, std::string_view sql) {
@@ -102,7 +134,8 @@ Error ToError(std::string_view duckdb_message, std::string_view sql) {
   Report report = ReadReport(duckdb_message, sql);
   const ErrorCode code = CodeOf(report.type);
   if (code == ErrorCode::kInterrupted) report.message = "interrupted";
-  return Error(code, report.message, report.position);
+  return Error(code, WithShortLines(report.message).append(AdviceOn(report.message)),
+               report.position);
 }
 
 }  // namespace quail::relational

@@ -75,12 +75,21 @@ bool IsRemote(std::string_view path) { return path.find("://") != path.npos; }
 /// Throws unless the file can be opened, so that the message has the system's reason.
 void CheckReadable(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
-    throw Error(ErrorCode::kIo, fmt::format("cannot read '{}': it is a folder", path));
+    throw Error(ErrorCode::kIo,
+                fmt::format("cannot read '{}': it is a folder; name its files, such as '{}'", path,
+                            (std::filesystem::path(path) / "*.parquet").string()));
   }
   errno = 0;
   const std::ifstream file(path);
   if (file.is_open()) return;
   throw Error(ErrorCode::kIo, fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+}
+
+void CheckMatches(Connection& connection, const std::string& pattern) {
+  const auto rows =
+      QueryText(connection, fmt::format("SELECT count(*) FROM glob({})", QuoteText(pattern)));
+  if (rows[0][0] != "0") return;
+  throw Error(ErrorCode::kIo, fmt::format("no file matches '{}'", pattern));
 }
 
 /// The path as DuckDB's pattern: a file that exists under this very name is meant literally.
@@ -155,11 +164,11 @@ std::string ParquetColumns(Connection& connection, const std::string& pattern,
 
 void RegisterFile(Connection& connection, std::string_view name, std::string_view path) {
   if (name.empty()) throw Error(ErrorCode::kUsage, "a table needs a name: NAME=PATH");
-  const Format& format = FormatOf(path);
   const std::string file(path);
   const std::string pattern = PatternOf(file);
   const bool is_glob = pattern == file && file.find_first_of("*?[") != std::string::npos;
-  if (!IsRemote(path) && !is_glob) CheckReadable(file);
+  if (!IsRemote(path)) is_glob ? CheckMatches(connection, file) : CheckReadable(file);
+  const Format& format = FormatOf(path);
   const std::string source = fmt::format(fmt::runtime(format.call), QuoteText(pattern));
   try {
     const std::string columns =

@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "quail/error.h"
+#include "spec/known_shapes.h"
 
 namespace quail::session {
 namespace {
@@ -71,10 +73,19 @@ std::filesystem::path LocateModel(std::string_view model) {
   }
   std::error_code ignored;
   if (std::filesystem::exists(name, ignored)) return std::filesystem::path(name);
+  if (spec::FindShape(name) != nullptr) {
+    throw Error(
+        ErrorCode::kModel,
+        fmt::format("of {} only the shape is known, for --random-weights; name a .gguf file "
+                    "or a folder with config.json and safetensors",
+                    name));
+  }
+  std::vector<std::string> shapes;
+  for (const spec::KnownShape& shape : spec::KnownShapes()) shapes.push_back(shape.spec.name);
   throw Error(ErrorCode::kModel,
               fmt::format("no model '{}': it is neither a known name ({}), nor a .gguf file, nor a "
-                          "folder with config.json",
-                          name, names));
+                          "folder with config.json; with --random-weights also {}",
+                          name, names, fmt::join(shapes, ", ")));
 }
 
 }  // namespace quail::session

@@ -14,6 +14,7 @@
 #include "session/model_host.h"
 #include "session/user_position.h"
 #include "session/version.h"
+#include "spec/known_shapes.h"
 
 namespace quail {
 namespace {
@@ -42,6 +43,12 @@ std::vector<NamedModel> NamedModels() {
                       file ? file->string() : std::string()});
   }
   return models;
+}
+
+std::vector<std::string> NamedShapes() {
+  std::vector<std::string> names;
+  for (const spec::KnownShape& shape : spec::KnownShapes()) names.push_back(shape.spec.name);
+  return names;
 }
 
 std::string DownloadModel(std::string_view name) {

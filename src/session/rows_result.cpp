@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "base/text_position.h"
@@ -18,6 +20,30 @@ std::vector<ColumnInfo> InfoOf(const columnar::Schema& schema) {
   std::vector<ColumnInfo> columns;
   for (const columnar::Field& field : schema) columns.push_back({field.name, field.type});
   return columns;
+}
+
+/// DuckDB writes NaN, Infinity and -Infinity bare, which no JSON parser must take: in quotes then.
+std::string QuoteNonFinite(std::string json) {
+  constexpr std::array<std::string_view, 3> kWords = {"NaN", "Infinity", "-Infinity"};
+  if (json.find("NaN") == json.npos && json.find("Infinity") == json.npos) return json;
+  std::string quoted;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size();) {
+    const std::string_view rest = std::string_view(json).substr(i);
+    const auto word = std::ranges::find_if(
+        kWords, [&](std::string_view candidate) { return rest.starts_with(candidate); });
+    std::size_t size = 1;
+    if (!in_text && word != kWords.end()) {
+      size = word->size();
+      quoted += fmt::format("\"{}\"", *word);
+    } else {
+      if (rest[0] == '"') in_text = !in_text;
+      if (in_text && rest[0] == '\\') size = 2;
+      quoted += rest.substr(0, size);
+    }
+    i += size;
+  }
+  return quoted;
 }
 
 [[noreturn]] void RefuseExport() {
@@ -74,6 +100,7 @@ Rows RowsResult::Pull() {
       auto& cell = rows[row].emplace_back();
       if (batch->IsNull(column, row)) continue;
       cell = relational::CellText(*batch, column, row, stream_->schema()[column]);
+      if (form_ == CellForm::kJson) cell = QuoteNonFinite(*std::move(cell));
     }
   }
   return rows;

@@ -30,9 +30,10 @@ using Statement = Session::Statement;
 
 /// "(FORMAT parquet)" for the formats that the engine's COPY writes.
 std::string CopyOptions(std::string_view format) {
-  if (format == "parquet") return "(FORMAT parquet)";
-  if (format == "csv") return "(FORMAT csv, HEADER true)";
-  if (format == "json") return "(FORMAT json, ARRAY true)";
+  // The engine's own temporary file would take the place of a link, /dev/stdout for one.
+  if (format == "parquet") return "(FORMAT parquet, USE_TMP_FILE false)";
+  if (format == "csv") return "(FORMAT csv, HEADER true, USE_TMP_FILE false)";
+  if (format == "json") return "(FORMAT json, ARRAY true, USE_TMP_FILE false)";
   throw Error(ErrorCode::kUnsupported,
               fmt::format("format {} is not supported yet (parquet, csv, json are)", format));
 }
@@ -48,6 +49,7 @@ class SessionImpl : public Session {
     state_.connection->Register(name, stream);
   }
   std::vector<Statement> Split(std::string_view script) const override;
+  bool HasRows(std::string_view script, const Statement& statement) const override;
   std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
                               const RunOptions& options) override;
   std::uint64_t RunToFile(std::string_view script, const Statement& statement,
@@ -233,6 +235,25 @@ std::vector<Statement> SessionImpl::Split(std::string_view script) const {
   return statements;
 }
 
+bool SessionImpl::HasRows(std::string_view script, const Statement& statement) const {
+  const sql::Statement read =
+      sql::ReadStatement(script, {statement.offset, statement.text.size()}, state_.config.dialect);
+  switch (read.kind) {
+    case sql::StatementKind::kQuery:
+      return read.before.empty();
+    case sql::StatementKind::kExplain:
+    case sql::StatementKind::kExplainAnalyze:
+    case sql::StatementKind::kDescribe:
+      return true;
+    case sql::StatementKind::kSet:
+    case sql::StatementKind::kCreateView:
+    case sql::StatementKind::kDropView:
+    case sql::StatementKind::kOther:
+      return false;
+  }
+  return false;
+}
+
 sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
   state_.cancel.Reset();
   return sql::ReadStatement(script, {statement.offset, statement.text.size()},
@@ -264,6 +285,10 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
   }
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
     KeepView(script, std::move(read));
+    if (!state_.config.database.empty() && state_.config.on_notice) {
+      state_.config.on_notice(
+          "the view has AI calls: it is kept for this connection, not in the database file");
+    }
     return std::make_unique<EffectResult>();
   }
   if (read.kind == sql::StatementKind::kDropView && state_.views.Drop(read.view)) {

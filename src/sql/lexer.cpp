@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text_position.h"
+#include "fmt/format.h"
 #include "quail/error.h"
 #include "sql/string_literal.h"
 
@@ -75,6 +76,12 @@ class Lexer {
     if (IsWordStart(c)) return Take(TokenKind::kWord, WordSize(1));
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)) && !AfterOperand())) {
       return Take(TokenKind::kNumber, NumberSize());
+    }
+    // DuckDB's #1 is the first column of the select list.
+    if (c == '#' && !IsDigit(Peek(1))) {
+      Fail(at_, fmt::format("no comment of dialect {} begins with #: write -- (dialect bigquery "
+                            "has #)",
+                            rules_.name));
     }
     if (c == '?') return Take(TokenKind::kParameter, 1);
     if (c == '$' && IsWordPart(Peek(1))) return Take(TokenKind::kParameter, WordSize(1));

@@ -4,6 +4,9 @@
 """
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import unittest
 from pathlib import Path
 
 QUAIL = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else Path("quail")
+ROOT = Path(__file__).resolve().parents[2]
 ORACLE = '{"contains": ["snow"], "verdict": true}\n{"contains": ["boom"], "verdict": "error: boom"}\n{"verdict": false}\n'
 ROWS = "id,body\n1,snow fell\n2,sunny\n3,\n4,a boom\n"
 FILTER = "SELECT id FROM t WHERE AI_FILTER(PROMPT('snow? {0}', body))"
@@ -52,14 +56,41 @@ class ExitCodes(CliTest):
         for arguments in (["--format", "xml"], ["--format", "parquet", "-c", "SELECT 1"],
                           ["-d", "mysql"], ["-t", "nameless.csv"], ["--set", "quail_no_such=1"],
                           ["--progress", "loud"], ["--kv-memory", "much"], ["-f", "missing.sql"],
-                          ["--threads", "many"], ["-c", "SELECT 1", "-f", "x.sql"]):
+                          ["--threads", "many"], ["-c", "SELECT 1", "-f", "x.sql"], ["-f", "."],
+                          ["--format", "arrow", "-o", "x", "-c", "SELECT 1"], ["-o", "out.csv"]):
             with self.subTest(arguments):
-                self.assertEqual(self.run_quail(*arguments).returncode, 2)
+                self.assertEqual(self.run_quail(*arguments, input="").returncode, 2)
+
+    def test_values_that_mean_nothing_are_refused_before_anything_runs(self):
+        for arguments, told in ((["--chunk-tokens", "-5"], "--chunk-tokens"), (["--seed", "-1"], "--seed"),
+                                (["--kv-tokens", "-1"], "--kv-tokens"), (["--threads", "-1"], "--threads"),
+                                (["--backend", "foo"], "counting"),
+                                (["-t", "t=t.csv", "-t", "T=oracle.jsonl"], "twice")):
+            with self.subTest(arguments):
+                done = self.run_quail(*arguments, "-c", "SELECT 1")
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn(told, done.stderr)
+
+    def test_bad_values_of_a_benchmark(self):
+        for arguments in (["--price", "-5"], ["--price", "nan"], ["--slice", "3/3", "--only", "IMDB-1,BIO-2"]):
+            with self.subTest(arguments):
+                done = self.run_quail("bench", "run", "--data", "none", "--out", "out", *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertFalse((self.path / "out").exists())
+        self.assertEqual(self.run_quail("bench", "generate", "--seed", "-1", "-o", "x").returncode, 2)
 
     def test_missing_model(self):
         done = self.run_quail("-m", "missing.gguf", "-t", "t=t.csv", "-c", FILTER)
         self.assertEqual(done.returncode, 3)
         self.assertIn("missing.gguf", done.stderr)
+
+    def test_shapes_are_named_where_a_model_is_missing(self):
+        self.assertIn("qwen3-4b-fp8", self.run_quail("models").stdout)
+        for name, told in (("nonesuch", "--random-weights also qwen3-4b-fp8"),
+                           ("qwen3-0.6b", "only the shape is known, for --random-weights")):
+            done = self.run_quail("-m", name, "-t", "t=t.csv", "-c", FILTER)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn(told, done.stderr)
 
     def test_file_that_is_no_model(self):
         (self.path / "bad.gguf").write_bytes(b"no model at all")
@@ -105,6 +136,44 @@ class Errors(CliTest):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("missing.csv", done.stderr)
 
+    def test_files_that_are_no_table(self):
+        (self.path / "folder").mkdir()
+        for path, told in (("*.nope", "no file matches '*.nope'"), ("*.parquet", "no file matches '*.parquet'"),
+                           ("folder", "it is a folder")):
+            done = self.run_quail("-t", f"x={path}", "-c", "SELECT 1")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(told, done.stderr)
+
+    def test_a_line_that_the_csv_reader_refuses_is_not_printed_whole(self):
+        (self.path / "long.csv").write_text("id,body\n1,a\n2," + "x" * 2_500_000 + "\n")
+        done = self.run_quail("-t", "long=long.csv", "-c", "SELECT count(*) FROM long")
+        self.assertEqual(done.returncode, 1)
+        self.assertLess(len(done.stderr), 2000)
+        for told in ("Maximum line size", "max_line_size", "JSONL", "Parquet", "long.csv"):
+            self.assertIn(told, done.stderr)
+
+    def test_another_dialects_comment_is_named(self):
+        done = self.run_quail("-c", "SELECT 1 # one\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("dialect bigquery has #", done.stderr)
+        self.assertIn("line 1, column 10", done.stderr)
+        self.assertEqual(self.run_quail("-d", "bigquery", "-c", "SELECT 1 AS a # one\n").stdout, "a\n1\n")
+        self.assertEqual(self.run_quail("-c", "SELECT 2 AS a ORDER BY #1").stdout, "a\n2\n")
+
+    def test_a_report_that_cannot_be_written_is_told_of_once(self):
+        done = self.run_quail("--report", "/dev/full", "-c", "SELECT 1")
+        self.assertEqual((done.returncode, done.stderr.count("error:")), (1, 1), done.stderr)
+        done = self.run_quail("--report", "/dev/full", "-c", "SELECT nope")
+        self.assertEqual((done.returncode, done.stderr.count("cannot write the report")), (1, 1), done.stderr)
+
+    def test_an_unreadable_calibration_is_told_of(self):
+        (self.path / "quail").mkdir()
+        (self.path / "quail" / "device.json").write_text("{broken")
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.path)}
+        for arguments in (["doctor"], ["--oracle", "oracle.jsonl", "-t", "t=t.csv", "-c", FILTER]):
+            done = subprocess.run([QUAIL, *arguments], cwd=self.path, env=environment, text=True, capture_output=True)
+            self.assertRegex(done.stdout + done.stderr, "device.json' is unreadable .*quail calibrate")
+
     def test_oracle_fault_names_file_and_line(self):
         (self.path / "bad.jsonl").write_text('{"verdict": true}\n{"verdict": 3}\n')
         done = self.run_quail("--oracle", "bad.jsonl", "-c", "SELECT 1")
@@ -139,6 +208,93 @@ class Formats(CliTest):
                          " n  | t\n----+---\n 10 | ä\n(1 row)\n")
         self.assertEqual(self.run_quail("--format", "markdown", "-c", "SELECT 1 AS n, 'a|b' AS t").stdout,
                          "| n | t |\n| --- | --- |\n| 1 | a\\|b |\n")
+
+    def test_numbers_that_json_has_not_are_texts(self):
+        query = "SELECT 'nan'::DOUBLE AS a, ['inf'::FLOAT, 1.5] AS l, {'x': '-inf'::DOUBLE} AS s, 'NaN \" Infinity' AS t"
+        for form in ("json", "jsonl"):
+            done = self.run_quail("--format", form, "-c", query)
+            refuse = lambda word: self.fail(f"{word} in {done.stdout}")
+            row = json.loads(done.stdout, parse_constant=refuse)
+            row = row[0] if form == "json" else row
+            self.assertEqual(row, {"a": "NaN", "l": ["Infinity", 1.5], "s": {"x": "-Infinity"}, "t": 'NaN " Infinity'})
+
+    def test_tsv(self):
+        self.assertEqual(self.run_quail("--format", "tsv", "-c", "SELECT 'a\tb' AS a, 'c,d' AS b, NULL AS c").stdout,
+                         'a\tb\tc\n"a\tb"\tc,d\t\n')
+
+    def test_json_of_several_statements_is_a_document_each(self):
+        done = self.run_quail("--format", "json", "-c", "SELECT 1 AS a; SELECT 2 AS b")
+        decoder, documents, text = json.JSONDecoder(), [], done.stdout
+        while text.strip():
+            document, end = decoder.raw_decode(text.lstrip())
+            documents.append(document)
+            text = text.lstrip()[end:]
+        self.assertEqual(documents, [[{"a": 1}], [{"b": 2}]])
+
+    def test_the_ending_of_the_file_chooses_the_format(self):
+        for name, text in (("x.csv", "a,b\n1,2\n"), ("x.tsv", "a\tb\n1\t2\n"), ("x.json", '[\n{"a":1,"b":2}\n]\n'),
+                           ("x.JSONL", '{"a":1,"b":2}\n'), ("x.md", "| a | b |\n| --- | --- |\n| 1 | 2 |\n")):
+            done = self.run_quail("-o", name, "-c", "SELECT 1 AS a, 2 AS b")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual((self.path / name).read_text(), text)
+        self.run_quail("-o", "x.parquet", "-c", "SELECT 1 AS a, 2 AS b")
+        self.assertEqual((self.path / "x.parquet").read_bytes()[:4], b"PAR1")
+        done = self.run_quail("-o", "x.dat", "-c", "SELECT 1 AS a")
+        self.assertIn("notice: 'x.dat' is written as csv", done.stderr)
+        self.assertEqual(self.run_quail("-o", "x.md", "--format", "csv", "-c", "SELECT 1 AS a").stderr, "")
+        self.assertEqual((self.path / "x.md").read_text(), "a\n1\n")
+
+    def test_a_statement_can_read_the_file_that_it_writes(self):
+        for name in ("t.csv", "t.parquet"):
+            self.run_quail("-o", name, "-c", "SELECT 1 AS a")
+            for _ in range(2):
+                done = self.run_quail("-o", name, "-c", f"SELECT * FROM '{name}' UNION ALL SELECT 2")
+                self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.run_quail("-c", f"SELECT sum(a) AS s, count(*) AS n FROM '{name}'").stdout, "s,n\n5,3\n")
+
+    def test_a_failed_statement_leaves_the_old_file(self):
+        (self.path / "kept.csv").write_text("old")
+        os.chmod(self.path / "kept.csv", 0o640)
+        os.symlink("kept.csv", self.path / "link.csv")
+        for name in ("kept.csv", "link.csv"):
+            for query in ("SELECT nope", "SELECT 1 AS a; SELECT CAST('x' AS INT)", "SELECT error('no') FROM range(9)"):
+                self.assertEqual(self.run_quail("-o", name, "-c", query).returncode, 1)
+                self.assertEqual((self.path / "kept.csv").read_text(), "old")
+        self.assertEqual(self.run_quail("-o", "link.csv", "-c", "SELECT 1 AS a").returncode, 0)
+        self.assertEqual((self.path / "kept.csv").read_text(), "a\n1\n")
+        self.assertTrue((self.path / "link.csv").is_symlink())
+        self.assertEqual((self.path / "kept.csv").stat().st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(os.listdir(self.path)), ["kept.csv", "link.csv", "oracle.jsonl", "t.csv"])
+
+    def test_what_is_no_regular_file_is_written_as_it_is(self):
+        # Like /dev/stdout, which a test must not put at risk.
+        os.symlink("/proc/self/fd/1", self.path / "stdout")
+        os.symlink("stdout", self.path / "again")
+        for name in ("stdout", "again"):
+            done = self.run_quail("-o", name, "-c", "SELECT 1 AS a")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "a\n1\n", ""))
+            for form, begin in (("csv", b"a\n1\n"), ("parquet", b"PAR1")):
+                with open(self.path / "to", "wb") as file:
+                    subprocess.run([QUAIL, "-o", name, "--format", form, "-c", "SELECT 1 AS a"], cwd=self.path, stdout=file)
+                    file.seek(0, os.SEEK_END)
+                    file.write(b"more")
+                written = (self.path / "to").read_bytes()
+                self.assertEqual((written[:len(begin)], written[-4:]), (begin, b"more"))
+            self.assertTrue((self.path / name).is_symlink())
+        self.assertEqual(self.run_quail("-o", ".", "-c", "SELECT 1 AS a").returncode, 1)
+        os.symlink("none", self.path / "nowhere.csv")
+        self.assertIn("leads to no file", self.run_quail("-o", "nowhere.csv", "-c", "SELECT 1 AS a").stderr)
+
+    def test_parquet_takes_the_rows_of_one_statement(self):
+        for query in ("SELECT 1 AS a; SELECT 2 AS b", "EXPLAIN SELECT 1; SELECT 2 AS b", "CREATE TABLE x (a INT)"):
+            done = self.run_quail("my.duckdb", "-o", "x.parquet", "-c", "CREATE TABLE ran (a INT); " + query)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+            self.assertFalse((self.path / "x.parquet").exists())
+        self.assertEqual(self.run_quail("my.duckdb", "-c", "SELECT count(*) AS n FROM duckdb_tables()").stdout, "n\n0\n")
+        done = self.run_quail("-o", "x.parquet", "-c", "CREATE TABLE x AS SELECT 3 AS a; SELECT a FROM x; DROP TABLE x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.run_quail("-c", "SELECT * FROM 'x.parquet'").stdout, "a\n3\n")
+        self.assertEqual(self.run_quail("-o", "y.parquet", "--explain", "-c", "SELECT 1 AS a").returncode, 2)
 
     def test_parquet_with_ai(self):
         done = self.run_oracle("--format", "parquet", "-o", "out.parquet", "-c", FILTER)
@@ -209,9 +365,111 @@ class Streams(CliTest):
         self.run_quail("my.duckdb", "-c", "CREATE TABLE kept AS SELECT 5 AS v")
         self.assertEqual(self.run_quail("my.duckdb", "-c", "SELECT v FROM kept").stdout, "v\n5\n")
 
+    def test_a_view_with_ai_calls_does_not_go_into_the_file(self):
+        create = "CREATE VIEW v AS SELECT AI_FILTER('snow?') AS p"
+        done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", "-c", create)
+        self.assertIn("notice: the view has AI calls", done.stderr)
+        self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "-c", create).stderr, "")
+
+    def test_the_first_query_of_the_readme_runs_over_the_examples(self):
+        query = re.search(r"```sql\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
+        done = subprocess.run([QUAIL, "--oracle", self.path / "oracle.jsonl", "-c", query], cwd=ROOT / "examples",
+                              text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[0]), (0, "name,name"), done.stderr)
+
+    def test_without_a_model_there_is_no_speed_of_light(self):
+        done = self.run_oracle("--report", "report.json", "-c", "EXPLAIN ANALYZE " + FILTER)
+        self.assertIn("speed of light none without a model", done.stdout)
+        self.assertNotIn("% of light", done.stdout)
+        self.assertNotIn("roofline", (self.path / "report.json").read_text())
+
     def test_models_and_version(self):
         self.assertIn("smollm2-135m", self.run_quail("models").stdout)
         self.assertRegex(self.run_quail("--version").stdout, r"^quail \d+\.\d+\.\d+\n$")
+
+
+class Shell(CliTest):
+    """The shell on a terminal."""
+
+    def setUp(self):
+        super().setUp()
+        self.terminal, other = pty.openpty()
+        self.errors = open(self.path / "errors", "wb+")
+        self.process = subprocess.Popen([QUAIL, "--oracle", "oracle.jsonl", "--format", "csv"], cwd=self.path, stdin=other,
+                                        stdout=subprocess.PIPE, stderr=self.errors, text=True, preexec_fn=self.own_terminal)
+        os.close(other)
+        self.wait_for("quail> ", 1)
+
+    @staticmethod
+    def own_terminal():
+        os.setsid()
+        os.close(os.open(os.ttyname(0), os.O_RDWR))
+
+    def tearDown(self):
+        self.process.kill()
+        self.process.communicate()
+        self.errors.close()
+        os.close(self.terminal)
+
+    def shown(self):
+        return (self.path / "errors").read_text()
+
+    def wait_for(self, text, count):
+        until = time.monotonic() + 60
+        while self.shown().count(text) < count:
+            self.assertLess(time.monotonic(), until, self.shown())
+            time.sleep(0.01)
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def end(self, keys="\x04"):
+        self.type(keys)
+        output = self.process.communicate(timeout=60)[0]
+        return output, self.process.returncode
+
+    def test_control_c_drops_an_unfinished_statement_and_prompts_again(self):
+        self.type("CREATE TABLE x AS\n")
+        self.wait_for("...> ", 1)
+        self.type("\x03")
+        self.wait_for("quail> ", 2)
+        self.type("\x03")
+        self.wait_for("quail> ", 3)
+        self.type("SELECT 'half of a line\x03")
+        self.wait_for("quail> ", 4)
+        self.type("\x03")
+        self.wait_for("quail> ", 5)
+        self.type("SELECT count(*) AS n FROM duckdb_tables();\n")
+        self.wait_for("quail> ", 6)
+        self.assertEqual(self.end(), ("n\n0\n", 0))
+
+    def test_the_end_of_the_input_drops_an_unfinished_statement(self):
+        self.type("SELECT 1 AS a\n")
+        self.wait_for("...> ", 1)
+        self.assertEqual(self.end(), ("", 0))
+        self.assertIn("unfinished statement was dropped", self.shown())
+
+    def test_control_c_stops_a_statement_and_the_shell_goes_on(self):
+        self.type("SELECT count(*) FROM range(100000000) a, range(100000) b;\n")
+        time.sleep(0.3)
+        self.type("\x03")
+        self.wait_for("interrupted", 1)
+        self.type("SELECT 5 AS five;\n")
+        self.wait_for("quail> ", 3)
+        output, code = self.end()
+        self.assertTrue(output.endswith("five\n5\n"), output)
+        self.assertEqual(code, 0)
+
+    def test_sigterm_ends_it(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.process.wait(timeout=60), 143)
+
+    def test_commands_that_name_nothing_are_errors(self):
+        self.type(".schema nope\n.dialect mysql\n.nope\nCREATE TABLE t1 (a INT);\n.schema T1\n")
+        self.wait_for("quail> ", 6)
+        self.assertIn("CREATE TABLE t1", self.end()[0])
+        for told in ("no table or view 'nope'", "no dialect 'mysql'", "no command .nope"):
+            self.assertIn(told, self.shown())
 
 
 class Interrupts(CliTest):
@@ -239,6 +497,38 @@ class Interrupts(CliTest):
         self.assertIn("interrupted", report["error"]["message"])
         self.assertGreater(report["calls"]["distinct"], 0)
         self.assertLess(report["calls"]["distinct"], 2000000)
+
+
+    def test_sigterm_has_its_own_code(self):
+        process = subprocess.Popen([QUAIL, "-c", "SELECT count(*) FROM range(100000000) a, range(100000) b"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+
+    def test_control_c_ends_a_script_on_standard_input(self):
+        process = subprocess.Popen([QUAIL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process.stdin.write("SELECT 1 AS a;\n")
+        process.stdin.flush()
+        read = b""
+        while not read.endswith(b"1\n"):
+            read += os.read(process.stdout.fileno(), 100)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.communicate(timeout=60), ("", "error: interrupted\n"))
+        self.assertEqual(process.returncode, 130)
+
+    def test_control_c_leaves_no_half_benchmark_data(self):
+        process = subprocess.Popen([QUAIL, "bench", "generate", "--sf", "0.5", "-o", "data"], cwd=self.path,
+                                   stderr=subprocess.PIPE, text=True)
+        while "writing agent_traces" not in process.stderr.readline():
+            pass
+        self.assertTrue((self.path / "data.partial").exists())
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("error: interrupted: 'data' was not written", errors)
+        self.assertEqual([p for p in os.listdir(self.path) if p.startswith("data")], [])
 
 
 class Budgets(CliTest):

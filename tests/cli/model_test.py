@@ -6,11 +6,15 @@ Exit code 77, skipped, where the embedded model has not been fetched.
 """
 
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
 QUAIL = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else Path("quail")
 SKIPPED = 77
@@ -70,11 +74,41 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(report["device"]["backend"], "cpu")
         self.assertEqual(report["device"]["threads"], 2)
         self.assertGreater(report["model"]["parameters"], 134_000_000)
-        self.assertGreater(report["roofline"]["seconds"], 0)
         self.assertGreater(report["rates"]["fresh_tokens_per_s"], 0)
         self.assertGreater(report["peak_memory_bytes"]["host"], 100_000_000)
         self.assertEqual(report["chunks"]["count"], 1)
         self.assertEqual(report["chunks"]["max_tokens"], report["tokens"]["fresh"])
+
+    def test_a_bound_needs_a_calibration(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        sql = f"EXPLAIN ANALYZE SELECT id FROM 't.jsonl' WHERE {QUESTION}"
+        (self.path / "quail").mkdir()
+        with patch.dict(os.environ, XDG_CACHE_HOME=str(self.path)):
+            text = self.run_quail(sql).stdout
+            self.assertIn("speed of light not calibrated", text)
+            self.assertNotIn("% of light", text)
+            self.assertNotIn("roofline", json.dumps(self.report()))
+            (self.path / "quail" / "device.json").write_text(json.dumps({"name": "a CPU", "f32_rate": 1e12, "bandwidth": 1e11}))
+            text = self.run_quail(sql).stdout
+            self.assertIn("% of light", text)
+            self.assertGreater(self.report()["roofline"]["seconds"], 0)
+            self.assertGreater(self.report()["steps"][0]["roofline_seconds"], 0)
+
+    def test_a_broken_head_is_told_of_with_file_and_reason(self):
+        found = re.search(r"\S+\.gguf", subprocess.run([QUAIL, "models"], capture_output=True, text=True).stdout)
+        shutil.copy(found.group(), self.path / "m.gguf")
+        with open(self.path / "m.gguf", "r+b") as file:
+            for at, value in ((24, 255), (57, 255), (66, 27), (69, 255)):
+                file.seek(at)
+                kept = file.read(1)
+                file.seek(at)
+                file.write(bytes([value]))
+                file.flush()
+                done = self.run_quail(f"EXPLAIN SELECT {QUESTION} FROM (SELECT 'x' AS body)", "-m", "m.gguf", "-q")
+                self.assertIn(done.returncode, (1, 3))
+                self.assertRegex(done.stderr, r"^error: 'm.gguf': [^\x00-\x1f\x7f]{10,}\n$")
+                file.seek(at)
+                file.write(kept)
 
     def test_rounded_scales_are_refused_where_nothing_is_scaled(self):
         self.write_rows("t.jsonl", ["It rains."])

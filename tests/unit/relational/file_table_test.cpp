@@ -88,8 +88,10 @@ TEST_F(FileTableTest, AMissingFileIsAnErrorWithItsPath) {
   EXPECT_STREQ(error.what(), "cannot read 'no/such/file.csv': No such file or directory");
   EXPECT_EQ(ReadError(Path("none*.parquet")).code(), ErrorCode::kIo);
   ExpectNamed(ReadError(Path("none*.parquet")), "none*.parquet");
-  fs::create_directory(folder / "d.csv");
-  EXPECT_EQ(ReadError(Path("d.csv")).code(), ErrorCode::kIo);
+  ExpectNamed(ReadError(Path("none*.nope")), "no file matches");
+  fs::create_directory(folder / "d");
+  EXPECT_EQ(ReadError(Path("d")).code(), ErrorCode::kIo);
+  ExpectNamed(ReadError(Path("d")), "it is a folder");
 }
 
 TEST_F(FileTableTest, OtherKindsOfFilesAreRefusedByName) {

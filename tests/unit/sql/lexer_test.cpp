@@ -76,6 +76,10 @@ TEST(Lexer, CommentsAreThoseOfTheDialect) {
   EXPECT_EQ(Lex("a // b\nc", Snowflake()).size(), 3U);
   EXPECT_EQ(Lex("a // b\nc", BigQuery()).size(), 5U);
   EXPECT_EQ(Lex("a # b\nc", BigQuery()).size(), 3U);
+  EXPECT_EQ(Lex("a #1 b", Snowflake()).size(), 5U);
+  const Failure hash = FailureOf("a # b\nc", Snowflake());
+  EXPECT_EQ(hash.offset, 2U);
+  EXPECT_NE(hash.message.find("bigquery"), std::string::npos) << hash.message;
   EXPECT_EQ(Lex("a /* /* b */ c -- d", Snowflake()).size(), 3U);
 }
 
