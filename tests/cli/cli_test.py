@@ -324,7 +324,7 @@ class Report(CliTest):
     def test_counters(self):
         report = self.report("--seed", "7", "-c", FILTER)
         self.assertEqual(report["calls"], {"asked": 4, "distinct": 3, "true": 1, "false": 1, "null": 0,
-                                           "null_input": 1, "error": 1, "labels": {}})
+                                           "null_input": 1, "error": 1, "unjudged": 0, "labels": {}})
         self.assertEqual(report["errors"], [{"reason": "boom", "count": 1, "rows": 1}])
         self.assertEqual((report["rows"], report["seed"], report["dialect"]), (1, 7, "snowflake"))
         self.assertEqual(report["query"], FILTER)
