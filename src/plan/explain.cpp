@@ -135,7 +135,8 @@ std::vector<std::string> DetailsOf(const PhysicalPlan& plan, std::size_t index) 
           fmt::format("EXISTS: a row's next tuples are asked until one is {}, {} at first",
                       stop.negated ? "FALSE" : "TRUE", stop.wave));
     }
-    lines.push_back("asked as the engine needs the values; how many is not known before");
+    lines.push_back(
+        "asked as the engine needs the values; rows by its estimate, texts not measured");
   }
   return lines;
 }

@@ -16,6 +16,7 @@
 #include "relational/quote.h"
 #include "session/connection_catalog.h"
 #include "session/describe.h"
+#include "session/on_demand_estimate.h"
 #include "session/planning_device.h"
 #include "session/rows_result.h"
 #include "session/time_into.h"
@@ -332,7 +333,20 @@ plan::ExplainHead AiStatement::Head() const {
   return head;
 }
 
+/// EXPLAIN alone pays for the engine's estimates.
+void AiStatement::PriceOnDemand() {
+  if (plan_.steps.empty()) return;
+  const auto* step = std::get_if<plan::AskOnDemandStep>(&plan_.steps.back());
+  if (step == nullptr) return;
+  verdicts_ = std::make_unique<exec::StatementVerdicts>(plan_);
+  state_.lookups.verdicts = verdicts_.get();
+  const double lookups = EstimateLookups(*state_.connection, *step);
+  plan_.estimates.back().rows_in = lookups;
+  plan_.estimates.back().asks = lookups;
+}
+
 std::unique_ptr<Result> AiStatement::ExplainResult(bool json) {
+  PriceOnDemand();
   const std::string text =
       json ? plan::ExplainJson(plan_, Head()) : plan::ExplainText(plan_, Head());
   Close();

@@ -47,6 +47,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void RunSteps();
   std::string NoLight() const;
   plan::ExplainHead Head() const;
+  void PriceOnDemand();
   std::unique_ptr<Result> ExplainResult(bool json);
   std::unique_ptr<Result> AnalyzeResult();
   std::unique_ptr<Result> FinalResult(const RunOptions& options);
