@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <string_view>
 #include <utility>
 
 #include "columnar/tokens_type.h"
@@ -21,6 +23,22 @@ bool HasAggregate(const Json& node) {
   if (!node.is_structured()) return false;
   return std::any_of(node.begin(), node.end(),
                      [](const Json& child) { return HasAggregate(child); });
+}
+
+constexpr std::array<std::string_view, 10> kStrict = {
+    "upper", "lower", "||", "left", "right", "substr", "substring", "trim", "length", "replace"};
+
+/// Whether an expression is certainly NULL where the columns that it reads are.
+bool IsStrict(const Json& node) {
+  if (!sql::ColumnPath(node).empty()) return true;
+  if (sql::ClassOf(node) == "CAST") return IsStrict(node["child"]);
+  if (sql::ClassOf(node) != "FUNCTION") return false;
+  const std::string name = sql::FunctionName(node);
+  if (std::find(kStrict.begin(), kStrict.end(), name) == kStrict.end()) return false;
+  const Json& children = node["children"];
+  return std::all_of(children.begin(), children.end(), [](const Json& child) {
+    return sql::ClassOf(child) == "CONSTANT" || IsStrict(child);
+  });
 }
 
 std::string Placeholder(std::size_t argument) { return fmt::format("quail_argument_{}", argument); }
@@ -160,6 +178,10 @@ bool BlockBinder::NeedsEngine(const std::vector<BoundArgument>& arguments, const
   for (const BoundArgument& argument : arguments) {
     const bool one_side = std::popcount(argument.reads.items) <= 1;
     if (!one_side || argument.reads.outside || argument.reads.computed) return true;
+    const bool missing =
+        argument.reads.items != 0 &&
+        from_.items[static_cast<std::size_t>(std::countr_zero(argument.reads.items))].missing;
+    if (missing && !IsStrict(*argument.expression)) return true;
     all |= argument.reads.items;
   }
   if (on_demand_ || std::popcount(all) > 2) return true;

@@ -44,6 +44,7 @@ std::string AliasOfItem(const Json& node) {
 struct Below {
   bool core = true;
   bool visible = true;
+  bool missing = false;
 };
 
 struct Sides {
@@ -62,6 +63,8 @@ Sides SidesOf(const Json& join, Below above) {
   sides.left.core = above.core && plain && keeps_left;
   sides.right.core = above.core && plain && keeps_right;
   sides.right.visible = above.visible && type != "SEMI" && type != "ANTI";
+  sides.left.missing = above.missing || type == "RIGHT" || type == "FULL";
+  sides.right.missing = above.missing || type == "LEFT" || type == "FULL";
   sides.core_join = above.core && plain && type == "INNER";
   return sides;
 }
@@ -87,6 +90,7 @@ ItemSet Collect(Json& node, Below below, const SourceText& source, FromTree& tre
   item.table = sql::TextMember(node, "table_name");
   item.core = below.core;
   item.visible = below.visible;
+  item.missing = below.missing;
   tree.items.push_back(std::move(item));
   return SetOf(tree.items.size() - 1);
 }

@@ -24,6 +24,7 @@ struct FromItem {
   std::string table;   ///< the table's own name
   bool core =
       true;  ///< every row of the result has a row of it, and every WHERE term may be tested on it
+  bool missing = false;      ///< a row of the result may have NULLs in its place
   bool visible = true;       ///< `*` shows its columns (not the right side of SEMI and ANTI joins)
   columnar::Schema columns;  ///< filled by the binder
 };
