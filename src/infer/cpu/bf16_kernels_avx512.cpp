@@ -1,6 +1,5 @@
 #include <immintrin.h>
 
-#include <bit>
 #include <cstring>
 
 #include "infer/cpu/bf16_kernels.h"
@@ -12,10 +11,6 @@ constexpr std::int32_t kLanes = 16;
 constexpr std::int32_t kRows = 6;  // 24 accumulators of 32 registers
 constexpr std::int32_t kVectors = kKeyBlock / kLanes;
 static_assert(kVectors == 4);
-
-__m512bh LoadPairs(const std::uint16_t* p) {
-  return std::bit_cast<__m512bh>(_mm512_loadu_si512(p));
-}
 
 template <std::int32_t Rows>
 void PairTile(const Bf16Product& p, std::int32_t row) {
@@ -29,16 +24,18 @@ void PairTile(const Bf16Product& p, std::int32_t row) {
     }
   }
   for (std::int32_t l = 0; l < p.k; l += 2) {
-    __m512bh b[kVectors];
+    __m512i b[kVectors];
     for (std::int32_t j = 0; j < kVectors; ++j) {
-      b[j] = LoadPairs(p.b + l / 2 * p.ldb + std::int64_t{j} * 2 * kLanes);
+      b[j] = _mm512_loadu_si512(p.b + l / 2 * p.ldb + std::int64_t{j} * 2 * kLanes);
     }
     for (std::int32_t i = 0; i < Rows; ++i) {
       std::int32_t pair = 0;
       std::memcpy(&pair, rows + i * p.lda + l, sizeof(pair));
-      const auto a = std::bit_cast<__m512bh>(_mm512_set1_epi32(pair));
+      __m512i a = _mm512_set1_epi32(pair);
+      // clang 16 dies of a broadcast that it would fold into the product.
+      __asm__("" : "+v"(a));
       for (std::int32_t j = 0; j < kVectors; ++j) {
-        sums[i][j] = _mm512_dpbf16_ps(sums[i][j], a, b[j]);
+        sums[i][j] = _mm512_dpbf16_ps(sums[i][j], (__m512bh)a, (__m512bh)b[j]);
       }
     }
   }
@@ -114,7 +111,7 @@ void SoftmaxToBf16(const Bf16Softmax& row) {
     const __m512 p = Exp2(_mm512_sub_ps(block[j], max));
     sums = _mm512_add_ps(sums, p);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(row.weights + j * kLanes),
-                        std::bit_cast<__m256i>(_mm512_cvtneps_pbh(p)));
+                        (__m256i)_mm512_cvtneps_pbh(p));
   }
   _mm512_storeu_ps(state.sums.data(), sums);
 }
