@@ -182,7 +182,9 @@ std::vector<std::string> Runner::Rows(const std::string& sql, std::string* types
           if (row[i] && row[i]->empty()) cell = "(empty)";
           line += (i == 0 ? "" : " | ") + cell;
         }
-        lines.push_back(line);
+        // A plan is one text of many lines.
+        std::istringstream text(line);
+        for (std::string part; std::getline(text, part);) lines.push_back(part);
       }
     }
   }
