@@ -500,9 +500,12 @@ class Interrupts(CliTest):
 
 
     def test_sigterm_has_its_own_code(self):
-        process = subprocess.Popen([QUAIL, "-c", "SELECT count(*) FROM range(100000000) a, range(100000) b"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(0.5)
+        process = subprocess.Popen(
+            [QUAIL, "-c", "SELECT 1 AS a; SELECT count(*) FROM range(100000000) a, range(100000) b"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        read = b""
+        while not read.endswith(b"1\n"):  # the first statement's row: signals are handled by now
+            read += os.read(process.stdout.fileno(), 100)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143)
