@@ -111,12 +111,11 @@ std::string DomainQuery::KeepPairs(std::size_t index) const {
   for (const plan::Argument& argument : call.arguments) columns.push_back(ColumnOf(argument));
   const RelationId a = conjunct.relations[0];
   const RelationId b = conjunct.relations[1];
-  std::string from = fmt::format("{}, {}", DistinctSide(a, call), DistinctSide(b, call));
-  std::vector<std::string> terms;
-  if (Linked(a, b)) {
-    from = FromDecided(conjunct.relations);
-    terms = Terms(conjunct.relations);
-  }
+  const bool linked = Linked(a, b);
+  const std::string from =
+      linked ? FromDecided(conjunct.relations)
+             : fmt::format("{}, {}", DistinctSide(a, call), DistinctSide(b, call));
+  std::vector<std::string> terms = linked ? Terms(conjunct.relations) : std::vector<std::string>{};
   terms.push_back(fmt::format("({})", conjunct.sql));
   return fmt::format("INSERT INTO {} SELECT DISTINCT {} FROM {} WHERE {}", conjunct.pairs->name,
                      fmt::join(columns, ", "), from, fmt::join(terms, " AND "));

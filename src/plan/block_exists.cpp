@@ -13,28 +13,23 @@ using sql::Json;
 
 namespace {
 
-/// Whether nothing at or below `node` makes one row of many, or none of some.
+/// Whether an item of the SELECT list keeps the rows of FROM as they are: it is no call.
 bool IsPlainItem(const Json& node) {
   const std::string_view kind = sql::ClassOf(node);
   return kind == "CONSTANT" || kind == "COLUMN_REF" || kind == "STAR";
 }
 
-bool HasColumn(const Json& node) {
-  if (sql::ClassOf(node) == "COLUMN_REF") return true;
+bool HasClass(const Json& node, std::string_view kind) {
+  if (sql::ClassOf(node) == kind) return true;
   if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(), [](const Json& child) { return HasColumn(child); });
-}
-
-bool HasLambda(const Json& node) {
-  if (sql::ClassOf(node) == "LAMBDA") return true;
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(), [](const Json& child) { return HasLambda(child); });
+  return std::any_of(node.begin(), node.end(),
+                     [kind](const Json& child) { return HasClass(child, kind); });
 }
 
 /// Whether a term is nothing but a call that gives a verdict about rows, or NOT of one.
 bool IsCall(const Json& term) {
   const Json& inner = sql::TypeOf(term) == "OPERATOR_NOT" ? term["children"][0] : term;
-  if (!IsAiCall(inner) || !HasColumn(inner)) return false;
+  if (!IsAiCall(inner) || !HasClass(inner, "COLUMN_REF")) return false;
   return sql::FindAiFunction(sql::FunctionName(inner))->readout == sql::Readout::kVerdict;
 }
 
@@ -66,7 +61,7 @@ bool BlockBinder::StopsEarly() {
   CollectTerms();
   const auto fits = [](const Term& term) {
     return !term.deep && !term.reads.has_subquery && !term.reads.is_volatile &&
-           !HasLambda(*term.node) && (!term.asks || IsCall(*term.node));
+           !HasClass(*term.node, "LAMBDA") && (!term.asks || IsCall(*term.node));
   };
   const auto asking =
       std::count_if(terms_.begin(), terms_.end(), [](const Term& term) { return term.asks; });

@@ -36,9 +36,7 @@ Json SqlWriter::ParseFrom(std::string_view from) const {
 
 Json SqlWriter::CrossJoin(Json left, std::string_view table) const {
   const std::string name = sql::QuoteIdentifier(table);
-  Json tree = sql::ReadTree(
-      catalog_.Parse(fmt::format("SELECT 1 FROM {0} AS {0} CROSS JOIN {0} AS {0}", name)));
-  Json join = std::move(sql::QueryNode(tree)["from_table"]);
+  Json join = ParseFrom(fmt::format("{0} AS {0} CROSS JOIN {0} AS {0}", name));
   join["left"] = std::move(left);
   return join;
 }

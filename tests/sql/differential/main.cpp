@@ -43,11 +43,7 @@ class Reference {
   Answer Rows(const std::string& sql) {
     Answer answer;
     try {
-      for (const auto& row : relational::QueryText(*connection_, sql)) {
-        std::string line;
-        for (const auto& cell : row) line += cell.value_or("NULL") + "|";
-        answer.lines.push_back(line);
-      }
+      for (const auto& row : relational::QueryText(*connection_, sql)) answer.AddRow(row);
     } catch (const Error& error) {
       answer.error = error;
     }

@@ -6,6 +6,12 @@
 
 namespace quail::test {
 
+void Answer::AddRow(const std::vector<std::optional<std::string>>& row) {
+  std::string line;
+  for (const auto& cell : row) line += cell.value_or("NULL") + "|";
+  lines.push_back(line);
+}
+
 std::string Answer::Text() const {
   if (error) return fmt::format("error: {}", error->what());
   return fmt::format("{}", fmt::join(lines, "\n    "));
@@ -26,11 +32,7 @@ Answer Subject::Rows(const std::string& sql) {
   try {
     const auto result = session_->Run(sql, {sql, 0}, {});
     for (auto rows = result->Next(); !rows.empty(); rows = result->Next()) {
-      for (const auto& row : rows) {
-        std::string line;
-        for (const auto& cell : row) line += cell.value_or("NULL") + "|";
-        answer.lines.push_back(line);
-      }
+      for (const auto& row : rows) answer.AddRow(row);
     }
   } catch (const Error& error) {
     answer.error = error;

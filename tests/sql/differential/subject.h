@@ -17,6 +17,8 @@ struct Answer {
   std::vector<std::string> lines;
   std::optional<Error> error;
 
+  void AddRow(const std::vector<std::optional<std::string>>& row);
+
   std::string Text() const;
 };
 
