@@ -343,7 +343,7 @@ Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag
     case infer::AnswerState::kTooLong:
       outcome.verdict = Verdict::kError;
       outcome.reason = fmt::format("too long: the prompt has {} tokens, at most {} fit",
-                                   answer.path_tokens, LongestPrompt(parts_.forest.config()));
+                                   answer.path_tokens, parts_.forest.config().LongestPrompt());
       break;
   }
   return outcome;

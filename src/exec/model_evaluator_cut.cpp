@@ -67,7 +67,7 @@ infer::SourceId ModelEvaluator::AddCut(const Stem& stem, std::unique_ptr<infer::
 bool ModelEvaluator::AskCut(const Prepared& prepared, const FilterAsk& ask) {
   const plan::OnLong on_long = prepared.question.on_long;
   if (on_long == plan::OnLong::kError) return false;
-  const std::size_t longest = LongestPrompt(parts_.forest.config());
+  const auto longest = static_cast<std::size_t>(parts_.forest.config().LongestPrompt());
   const std::size_t fixed = LiteralTokens(prepared.filter.document) + prepared.filter_leaf.size();
   const std::vector<std::size_t> lengths = LengthsOf(ask.key);
   if (fixed + Sum(lengths) <= longest || fixed + lengths.size() > longest) return false;
@@ -94,7 +94,7 @@ std::vector<TextId> ModelEvaluator::PartnerArguments(const Prepared& prepared,
 bool ModelEvaluator::AskCut(const Prepared& prepared, const JoinAsk& ask,
                             std::vector<std::uint32_t>& subset) {
   if (prepared.question.on_long == plan::OnLong::kError) return true;
-  const std::size_t longest = LongestPrompt(parts_.forest.config());
+  const auto longest = static_cast<std::size_t>(parts_.forest.config().LongestPrompt());
   const std::size_t anchor = Sum(LengthsOf(ask.anchor_key));
   const std::size_t frame = LiteralTokens(prepared.join.anchor) + LiteralTokens(prepared.join.kept);
   if (frame + anchor + prepared.leaves->longest <= longest) return true;

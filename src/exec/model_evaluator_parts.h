@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -91,10 +90,5 @@ class CutLeaves : public infer::ChildSource {
   std::vector<std::uint32_t> partners_;
   std::size_t next_ = 0;
 };
-
-/// The longest prompt that can be asked, in tokens.
-inline std::size_t LongestPrompt(const infer::ForestConfig& config) {
-  return static_cast<std::size_t>(std::min<std::int64_t>(config.context_tokens, config.kv_tokens));
-}
 
 }  // namespace quail::exec

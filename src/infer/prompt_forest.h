@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -104,6 +105,9 @@ struct ForestConfig {
   /// Rows of the answer head: the first `true_rows` belong to TRUE, the others to FALSE.
   std::int32_t true_rows = 0;
   std::int32_t answer_rows = 0;
+
+  /// The longest prompt that can be asked, in tokens.
+  std::int64_t LongestPrompt() const { return std::min<std::int64_t>(context_tokens, kv_tokens); }
 };
 
 /// Tokens and asks since the last ResetCounters; `steps` by SourceOptions::step.

@@ -142,8 +142,7 @@ bool Scheduler::PullLeaves(std::uint32_t slot, std::int32_t rows) {
 }
 
 void Scheduler::Receive(Source& source) {
-  const std::int64_t limit =
-      std::min<std::int64_t>(parts_.config.context_tokens, parts_.config.kv_tokens);
+  const std::int64_t limit = parts_.config.LongestPrompt();
   const std::uint32_t before = parts_.tree[source.kv].end();
   const auto too_long = [&](const Leaf& leaf) {
     QUAIL_CHECK(!leaf.tokens.empty());

@@ -295,9 +295,7 @@ std::string AiStatement::Decider() const {
 
 /// In tokens; 0 where nothing counts them.
 std::int64_t AiStatement::LongestPrompt() const {
-  if (state_.oracle) return 0;
-  const infer::ForestConfig& config = state_.model->forest()->config();
-  return std::min<std::int64_t>(config.context_tokens, config.kv_tokens);
+  return state_.oracle ? 0 : state_.model->forest()->config().LongestPrompt();
 }
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {

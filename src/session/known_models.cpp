@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quail/error.h"
+#include "quail/machine.h"
 #include "spec/known_shapes.h"
 
 namespace quail::session {
@@ -80,12 +81,10 @@ std::filesystem::path LocateModel(std::string_view model) {
                     "or a folder with config.json and safetensors",
                     name));
   }
-  std::vector<std::string> shapes;
-  for (const spec::KnownShape& shape : spec::KnownShapes()) shapes.push_back(shape.spec.name);
   throw Error(ErrorCode::kModel,
               fmt::format("no model '{}': it is neither a known name ({}), nor a .gguf file, nor a "
                           "folder with config.json; with --random-weights also {}",
-                          name, names, fmt::join(shapes, ", ")));
+                          name, names, fmt::join(NamedShapes(), ", ")));
 }
 
 }  // namespace quail::session

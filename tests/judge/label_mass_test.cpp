@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "infer/cpu/bf16_kernels.h"
 #include "infer/cpu/cpu_backend.h"
 #include "infer/model.h"
 #include "infer/weights/adapter.h"
@@ -182,7 +183,7 @@ class LabelMass : public testing::Test {
 
 /// Where the processor has no bf16 products, the weights are rounded and the arithmetic stays f32.
 TEST_F(LabelMass, AnswersWithItsWordsInEveryType) {
-  const bool has_bf16 = __builtin_cpu_supports("avx512bf16");
+  const bool has_bf16 = !infer::cpu::SupportedBf16Units().empty();
   const Answers exact = Ask(ElementType::kF32, JudgeWeights());
   const Answers rounded =
       has_bf16 ? Ask(ElementType::kBf16, JudgeWeights())

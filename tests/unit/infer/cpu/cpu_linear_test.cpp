@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "infer/cpu/bf16_kernels.h"
 #include "infer/weights/block_formats.h"
 #include "infer/weights/random_weights.h"
 
@@ -23,7 +24,7 @@ spec::ModelSpec SmolSpec() {
 class CpuLinear : public testing::TestWithParam<ElementType> {
  protected:
   void SetUp() override {
-    if (GetParam() == ElementType::kBf16 && !__builtin_cpu_supports("avx512bf16")) {
+    if (GetParam() == ElementType::kBf16 && SupportedBf16Units().empty()) {
       GTEST_SKIP() << "skipped: no bf16 products here";
     }
   }
