@@ -23,8 +23,10 @@ int wakeup[2] = {-1, -1};
 extern "C" void OnSignal(int signal) {
   const int kept_errno = errno;
   last_signal = signal;
-  if (stop_now == nullptr || ++pending_signals > kMostPending) ::_exit(kSignalled + signal);
+  if (stop_now == nullptr || pending_signals >= kMostPending) ::_exit(kSignalled + signal);
+  // Counted after it stops what runs: whoever takes it may then let things run again.
   (*stop_now)();
+  ++pending_signals;
   const char byte = 0;
   // A full pipe is readable already.
   [[maybe_unused]] const auto written = ::write(wakeup[1], &byte, 1);

@@ -84,6 +84,7 @@ class Shell {
   void HeedSignals() {
     const int signal = interrupts_.Take();
     if (signal == 0) return;
+    session_.Resume();
     if (signal == SIGTERM || !interactive_) throw Error(ErrorCode::kInterrupted, "interrupted");
     reader_.Drop();
   }

@@ -69,8 +69,9 @@ class Session {
                                   std::string_view format, std::string_view path) = 0;
 
   /// Any thread, also a signal handler: the running statement throws Error{kInterrupted} in under a
-  /// second.
+  /// second, and each that follows at once, until Resume.
   virtual void Interrupt() noexcept = 0;
+  virtual void Resume() noexcept = 0;
   virtual void SetDialect(Dialect dialect) = 0;
 
   /// For benchmarks: from now on the model does all its work, and each answer that it read is

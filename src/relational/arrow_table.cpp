@@ -144,7 +144,7 @@ class Loader {
   }
 
   void Drop(std::string_view table) {
-    connection_.Query(fmt::format("DROP TABLE IF EXISTS temp.main.{}", QuoteName(table)));
+    connection_.TidyUp(fmt::format("DROP TABLE IF EXISTS temp.main.{}", QuoteName(table)));
   }
 
   DuckDbSession& session_;

@@ -89,7 +89,7 @@ struct TableFunction {
 enum class ErrorPlaces : std::uint8_t { kInSql, kNone };
 
 /// The door to the relational engine. One connection = one session: temp tables, settings,
-/// transaction. Not thread-safe but for Interrupt.
+/// transaction. Not thread-safe but for Interrupt and Resume.
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -110,9 +110,12 @@ class Connection {
   /// Error{kCorrupt} for Arrow data that contradicts itself or holds text that is not UTF-8,
   /// Error{kUnsupported} for a type without import, Error{kIo} from the stream.
   virtual void Register(std::string_view table, ArrowArrayStream* stream) = 0;
-  /// Any thread, without effect while nothing runs: the running Query or Next throws
-  /// Error{kInterrupted} soon.
+  /// As Query, for what must be tidied up though an Interrupt came before it. Its rows are dropped.
+  virtual void TidyUp(std::string_view sql) = 0;
+  /// Any thread: the running Query or Next throws Error{kInterrupted} soon, and so does each that
+  /// follows until Resume.
   virtual void Interrupt() noexcept = 0;
+  virtual void Resume() noexcept = 0;
 
   virtual std::string engine_version() const = 0;  ///< "v1.5.5"
 };

@@ -79,7 +79,9 @@ class DuckDbConnection final : public Connection {
   void Register(ScalarFunction function) override;
   void Register(TableFunction function) override;
   void Register(std::string_view table, ArrowArrayStream* stream) override;
+  void TidyUp(std::string_view sql) override;
   void Interrupt() noexcept override;
+  void Resume() noexcept override { session_->interrupted = false; }
   std::string engine_version() const override { return session_->api.library_version(); }
 
  private:
@@ -97,7 +99,7 @@ void RefuseNul(std::string_view sql) {
 std::unique_ptr<ResultStream> DuckDbConnection::Query(std::string_view sql, ErrorPlaces places) {
   RefuseNul(sql);
   const DuckDbApi& api = session_->api;
-  session_->interrupted = false;
+  session_->ThrowIfInterrupted();
   session_->guard.Clear();
   const std::string text(sql);
   const auto placed = places == ErrorPlaces::kInSql ? std::make_shared<const std::string>(sql)
@@ -156,6 +158,28 @@ void DuckDbConnection::Register(TableFunction function) {
 
 void DuckDbConnection::Register(std::string_view table, ArrowArrayStream* stream) {
   LoadArrowTable(*session_, *this, table, stream);
+}
+
+/// A flag that is down while this lives, and up again afterwards if it was.
+class SetAside {
+ public:
+  explicit SetAside(std::atomic<bool>& flag) : flag_(flag), was_set_(flag.exchange(false)) {}
+  ~SetAside() {
+    if (was_set_) flag_ = true;
+  }
+  SetAside(const SetAside&) = delete;
+  SetAside& operator=(const SetAside&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+  bool was_set_;
+};
+
+void DuckDbConnection::TidyUp(std::string_view sql) {
+  const SetAside interrupt(session_->interrupted);
+  const auto stream = Query(sql, ErrorPlaces::kNone);
+  while (stream->Next()) {
+  }
 }
 
 void DuckDbConnection::Interrupt() noexcept {

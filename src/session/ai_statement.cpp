@@ -65,10 +65,10 @@ void AiStatement::Close() {
   state_.lookups.verdicts = nullptr;
   for (const std::string& sql :
        plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
-    Quietly([&] { Drain(*state_.connection, sql); });
+    Quietly([&] { state_.connection->TidyUp(sql); });
   }
   if (!statement_.kept.empty()) {
-    Quietly([&] { Drain(*state_.connection, "DROP TABLE IF EXISTS " + statement_.kept); });
+    Quietly([&] { state_.connection->TidyUp("DROP TABLE IF EXISTS " + statement_.kept); });
   }
   report_.seconds["total"] = total_.seconds() - CheckSeconds();
   state_.report = report_.ToJson();

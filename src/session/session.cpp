@@ -58,6 +58,10 @@ class SessionImpl : public Session {
     state_.cancel.Cancel();
     state_.connection->Interrupt();
   }
+  void Resume() noexcept override {
+    state_.cancel.Reset();
+    state_.connection->Resume();
+  }
   void SetDialect(Dialect dialect) override { state_.config.dialect = dialect; }
   void PlantAnswers(const PlantedSet& set) override;
   void PrepareModel() override { state_.Model().Prepare(state_.texts); }
@@ -255,7 +259,6 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
 }
 
 sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
-  state_.cancel.Reset();
   return sql::ReadStatement(script, {statement.offset, statement.text.size()},
                             state_.config.dialect);
 }

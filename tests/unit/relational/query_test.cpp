@@ -177,6 +177,7 @@ TEST_F(QueryTest, InterruptStopsWithinASecond) {
     other.join();
     EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
     EXPECT_LT(stopped - asked, std::chrono::seconds(1));
+    connection->Resume();
     EXPECT_EQ(Single("SELECT 1"), "1");
   }
 }
@@ -194,6 +195,18 @@ TEST_F(QueryTest, TwoThreadsMayInterruptAtOnceAndAtAnyMoment) {
   first.join();
   second.join();
   EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+  connection->Resume();
+  EXPECT_EQ(Single("SELECT 1"), "1");
+}
+
+TEST_F(QueryTest, AnInterruptThatComesBetweenStatementsIsNotLost) {
+  Rows("CREATE TEMP TABLE made AS SELECT 1 AS a");
+  connection->Interrupt();
+  EXPECT_EQ(QueryError("SELECT 1").code(), ErrorCode::kInterrupted);
+  connection->TidyUp("DROP TABLE made");
+  EXPECT_EQ(QueryError("SELECT 1").code(), ErrorCode::kInterrupted);
+  connection->Resume();
+  EXPECT_EQ(QueryError("SELECT a FROM made").code(), ErrorCode::kBind);
   EXPECT_EQ(Single("SELECT 1"), "1");
 }
 
