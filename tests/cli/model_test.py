@@ -185,6 +185,21 @@ class ModelTest(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(rows, seen["plain"])
 
+    def test_an_adapter_for_other_weights_is_refused(self):
+        self.write_rows("t.jsonl", ["It rains."])
+        query = f"SELECT id FROM 't.jsonl' WHERE {QUESTION} IS NOT NULL"
+        self.rows(query)
+        model = Path(self.report()["model"]["path"])
+        other = self.path / model.name  # its adapter is found by this name
+        weights = bytearray(model.read_bytes())
+        weights[-1] ^= 1
+        other.write_bytes(weights)
+        done = self.run_quail(query, "-m", other)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("trained for the weights of SmolLM2-135M-Instruct", done.stderr)
+        self.assertIn("--adapter none", done.stderr)
+        self.assertEqual(self.rows(query, "-m", other, "--adapter", "none"), [{"id": 0}])
+
     def test_an_empty_table_asks_nothing(self):
         (self.path / "t.csv").write_text("id,body\n")
         self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])

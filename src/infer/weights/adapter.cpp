@@ -49,7 +49,7 @@ AdapterInfo ReadInfo(const SafetensorsFile& file) {
   info.margin_scale = Number(file, "margin_scale");
   if (!(info.margin_scale > 0)) Refuse(file, fmt::format("margin_scale {}", info.margin_scale));
   info.base_model = Text(file, "base_model");
-  info.base_sha256 = Text(file, "base_sha256");
+  info.base_hash = Text(file, "base_hash");
   info.words = Text(file, "words");
   info.layout = Text(file, "layout");
   const std::string order = Text(file, "row_order");
@@ -193,6 +193,14 @@ Adapter::Adapter(std::shared_ptr<const SafetensorsFile> file)
 std::shared_ptr<const WeightSource> ApplyAdapter(std::shared_ptr<const WeightSource> base,
                                                  std::shared_ptr<const Adapter> adapter,
                                                  const spec::ModelSpec& spec) {
+  const AdapterInfo& info = adapter->info();
+  const std::string hash = base->hash().ToHex();
+  if (hash != info.base_hash) {
+    Refuse(adapter->file(), fmt::format("it was trained for the weights of {} (hash {}); those of "
+                                        "this model have the hash {}. --adapter none runs the "
+                                        "model without an adapter",
+                                        info.base_model, info.base_hash, hash));
+  }
   auto adapted = std::make_shared<AdaptedWeights>(std::move(base), std::move(adapter), spec);
   adapted->CheckComplete();
   return adapted;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/hash128.h"
 #include "gguf_writer.h"
 #include "infer/weights/gguf_weights.h"
 #include "quail/error.h"
@@ -25,7 +26,8 @@ SafetensorsWriter TinyAdapter() {
   writer.head()["__metadata__"] = {
       {"format", "quail-lora-1"}, {"rank", "2"},          {"alpha", "6"},
       {"margin_scale", "0.5"},    {"base_model", "tiny"}, {"words", "T,F"},
-      {"base_sha256", "00"},      {"layout", "plain"},    {"row_order", "gguf"}};
+      {"layout", "plain"},        {"row_order", "gguf"},
+      {"base_hash", base::HashBytes(spec::TinyLlama().Finish()).ToHex()}};
   return writer;
 }
 
@@ -101,6 +103,9 @@ TEST_F(AdapterTest, WhatDoesNotFitIsRefused) {
   SafetensorsWriter format = TinyAdapter();
   format.head()["__metadata__"]["format"] = "other";
   EXPECT_NE(ErrorOf(format).find("quail-lora-1"), std::string::npos);
+  SafetensorsWriter base = TinyAdapter();
+  base.head()["__metadata__"]["base_hash"] = base::HashBytes("another model").ToHex();
+  EXPECT_NE(ErrorOf(base).find("trained for the weights of tiny"), std::string::npos);
   SafetensorsWriter alone = TinyAdapter();
   alone.AddF32("blk.0.attn_v.lora_a", {2, 8}, std::vector<float>(16));
   EXPECT_NE(ErrorOf(alone).find("pair"), std::string::npos);
