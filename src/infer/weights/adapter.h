@@ -18,8 +18,8 @@ struct AdapterInfo {
   double margin_scale = 1;  ///< margins are multiplied by it to be calibrated
   std::string base_model;
   std::string base_hash;  ///< of the weights that it was trained for, WeightSource::hash in hex
-  std::string words;        ///< spellings of the answers, "True,False"
-  std::string layout;       ///< of the prompt
+  std::string words;      ///< spellings of the answers, "True,False"
+  std::string layout;     ///< of the prompt
   bool gguf_row_order = false;
 };
 
@@ -40,8 +40,8 @@ class Adapter {
 };
 
 /// `base` with the adapter merged in f32 as rows are read; tensors that it does not touch pass
-/// through. Throws Error{kModel} when `base` has not the weights that the adapter was trained for, or
-/// no counterpart of the shape of one of its tensors.
+/// through. Throws Error{kModel} when `base` has not the weights that the adapter was trained for,
+/// or no counterpart of the shape of one of its tensors.
 std::shared_ptr<const WeightSource> ApplyAdapter(std::shared_ptr<const WeightSource> base,
                                                  std::shared_ptr<const Adapter> adapter,
                                                  const spec::ModelSpec& spec);

@@ -24,9 +24,14 @@ SafetensorsWriter TinyAdapter() {
   writer.AddF32("blk.0.attn_q.lora_a", {2, 8}, a);
   writer.AddF32("blk.0.attn_q.lora_b", {8, 2}, b);
   writer.head()["__metadata__"] = {
-      {"format", "quail-lora-1"}, {"rank", "2"},          {"alpha", "6"},
-      {"margin_scale", "0.5"},    {"base_model", "tiny"}, {"words", "T,F"},
-      {"layout", "plain"},        {"row_order", "gguf"},
+      {"format", "quail-lora-1"},
+      {"rank", "2"},
+      {"alpha", "6"},
+      {"margin_scale", "0.5"},
+      {"base_model", "tiny"},
+      {"words", "T,F"},
+      {"layout", "plain"},
+      {"row_order", "gguf"},
       {"base_hash", base::HashBytes(spec::TinyLlama().Finish()).ToHex()}};
   return writer;
 }
