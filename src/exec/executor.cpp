@@ -147,7 +147,7 @@ class Executor::PipelineRun {
   PipelineRun(Executor& executor, const plan::PhysicalPlan& plan, const Pipeline& pipeline)
       : executor_(executor), steps_(pipeline.asking) {
     for (const std::size_t step : steps_) {
-      DescribeStep(plan, step, described_.emplace_back());
+      described_.push_back(DescribeStep(plan, step));
       tellers_.emplace_back(executor.options_, NameOf(plan, step, described_.back()));
     }
   }
@@ -233,6 +233,7 @@ class Executor::PipelineRun {
 
   void KeepCounters(std::size_t i) {
     StepCounters counters = i < runs_.size() ? runs_[i]->counters() : StepCounters{};
+    counters.step = described_[i].step;
     counters.kind = described_[i].kind;
     counters.tables = described_[i].tables;
     counters.anchor = described_[i].anchor;
@@ -255,10 +256,6 @@ class Executor::PipelineRun {
 };
 
 void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
-  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[pipeline.asking.front()]);
-  if (column != nullptr && plan.calls[column->call.value()].kind == plan::CallKind::kCountTokens) {
-    return;  // the lookup counts them
-  }
   if (std::holds_alternative<plan::AskOnDemandStep>(plan.steps[pipeline.asking.front()])) {
     return RunOnDemand(plan, pipeline);
   }

@@ -150,38 +150,34 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
                                    AskJoin::Options{{std::move(stage)}, true});
 }
 
-bool DescribeStep(const plan::PhysicalPlan& plan, std::size_t step, StepCounters& counters) {
+StepCounters DescribeStep(const plan::PhysicalPlan& plan, std::size_t step) {
   const auto alias = [&](plan::RelationId id) {
     return std::ranges::find(plan.relations, id, &plan::Relation::id)->alias;
   };
+  StepCounters described;
+  described.step = step;
   if (const auto* filter = std::get_if<plan::AskFilterStep>(&plan.steps[step])) {
-    counters.kind = "filter";
-    counters.tables = {alias(filter->relation)};
-    return true;
-  }
-  if (const auto* join = std::get_if<plan::AskJoinStep>(&plan.steps[step])) {
-    counters.kind = "join";
-    counters.tables = {alias(join->anchor), alias(join->partner)};
-    counters.anchor = alias(join->anchor);
-    return true;
-  }
-  if (const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step])) {
-    counters.kind = "column";
+    described.kind = "filter";
+    described.tables = {alias(filter->relation)};
+  } else if (const auto* join = std::get_if<plan::AskJoinStep>(&plan.steps[step])) {
+    described.kind = "join";
+    described.tables = {alias(join->anchor), alias(join->partner)};
+    described.anchor = alias(join->anchor);
+  } else if (const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step])) {
+    described.kind = "column";
     for (const plan::Argument& argument : plan.calls[column->call.value()].arguments) {
       if (argument.id_column.empty()) continue;
       const std::string name = alias(argument.relation);
-      if (std::ranges::find(counters.tables, name) == counters.tables.end()) {
-        counters.tables.push_back(name);
+      if (std::ranges::find(described.tables, name) == described.tables.end()) {
+        described.tables.push_back(name);
       }
     }
-    if (column->anchor) counters.anchor = alias(*column->anchor);
-    return true;
+    if (column->anchor) described.anchor = alias(*column->anchor);
+  } else {
+    QUAIL_CHECK(std::holds_alternative<plan::AskOnDemandStep>(plan.steps[step]));
+    described.kind = "on demand";
   }
-  if (std::holds_alternative<plan::AskOnDemandStep>(plan.steps[step])) {
-    counters.kind = "on demand";
-    return true;
-  }
-  return false;
+  return described;
 }
 
 }  // namespace quail::exec

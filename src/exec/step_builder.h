@@ -39,7 +39,7 @@ class StepBuilder {
   const Pipeline& pipeline_;
 };
 
-/// "filter", the aliases and the anchor of a step, for reports. False for a relational step.
-bool DescribeStep(const plan::PhysicalPlan& plan, std::size_t step, StepCounters& counters);
+/// What reports call a step that asks: its place, kind, aliases and anchor; the counts are 0.
+StepCounters DescribeStep(const plan::PhysicalPlan& plan, std::size_t step);
 
 }  // namespace quail::exec

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@ namespace quail::exec {
 /// count rows or pairs of rows; the others count evaluations, so that distinct = yes + no + null +
 /// error.
 struct StepCounters {
+  std::size_t step = 0;             ///< index in the plan's steps
   std::string kind;                 ///< "filter", "join", "column"
   std::vector<std::string> tables;  ///< aliases
   std::string anchor;               ///< alias of a join's anchor

@@ -282,6 +282,7 @@ void PlaceJoins(PlanDraft& draft) {
 
 void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
   const Call& call = draft.logical.calls[id.value()];
+  if (call.kind == plan::CallKind::kCountTokens) return;  // its lookup counts them
   AskColumnStep step{id, std::move(domain_sql), std::nullopt};
   StepEstimate estimate;
   estimate.name = fmt::format("column {}", call.function);
@@ -311,7 +312,6 @@ void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
     work.tokens = prompt.question;
   }
   estimate.rows_in = estimate.asks;
-  if (call.kind == plan::CallKind::kCountTokens) work = {};
   Price(draft, work, estimate);
   AddStep(draft, std::move(step), std::move(estimate));
 }

@@ -73,16 +73,19 @@ void Verify(const plan::LogicalPlan& logical, const PhysicalPlan& plan) {
   const Uses uses = CollectUses(plan);
   std::map<std::pair<std::uint32_t, bool>, std::size_t> predicates;
   std::map<std::uint32_t, std::size_t> columns;
+  const auto add_column = [&](plan::CallId id) {
+    if (plan.calls[id.value()].kind != plan::CallKind::kCountTokens) ++columns[id.value()];
+  };
   for (const plan::AiConjunct& conjunct : logical.ai_conjuncts) {
     const auto& call = plan.calls[conjunct.calls.at(0).call.value()];
     const std::size_t relations = conjunct.relations.size();
     if (conjunct.is_call && relations >= 1 && relations <= 2 && !call.arguments.empty()) {
       ++predicates[{call.id.value(), conjunct.negated}];
     } else {
-      for (const auto& guarded : conjunct.calls) ++columns[guarded.call.value()];
+      for (const auto& guarded : conjunct.calls) add_column(guarded.call);
     }
   }
-  for (const plan::ComputedCall& computed : logical.computed) ++columns[computed.call.value()];
+  for (const plan::ComputedCall& computed : logical.computed) add_column(computed.call);
   QUAIL_CHECK(uses.predicates == predicates);
   QUAIL_CHECK(uses.columns == columns);
   std::vector<plan::CallId> on_demand;

@@ -10,7 +10,6 @@
 #include "exec/checkpoint_evaluator.h"
 #include "exec/domain.h"
 #include "exec/executor.h"
-#include "exec/step_builder.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
 #include "relational/quote.h"
@@ -362,11 +361,9 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
   }
   report_.rows = rows;
   std::vector<plan::StepActual> actual(plan_.steps.size());
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && next < report_.steps.size(); ++i) {
-    exec::StepCounters described;
-    if (!exec::DescribeStep(plan_, i, described)) continue;
-    const exec::StepCounters& counters = report_.steps[next++].counters;
+  for (const RunReport::Step& step : report_.steps) {
+    const exec::StepCounters& counters = step.counters;
+    const std::size_t i = counters.step;
     actual[i] = {counters.asked, counters.distinct, counters.yes,
                  counters.no,    counters.null,     counters.error};
     if (counters.tokens) actual[i].fresh_tokens = static_cast<double>(counters.tokens->fresh);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <variant>
 
-#include "exec/step_builder.h"
 #include "session/ai_statement.h"
 #include "session/power_meter.h"
 #include "session/time_into.h"
@@ -27,16 +26,13 @@ void AiStatement::TellOfCuts() {
 }
 
 void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && next < steps.size(); ++i) {
-    exec::StepCounters described;
-    if (!exec::DescribeStep(plan_, i, described)) continue;
+  for (const exec::StepCounters& counters : steps) {
     RunReport::Step step;
-    step.counters = steps[next++];
-    if (i < plan_.estimates.size()) step.estimate = plan_.estimates[i];
+    step.counters = counters;
+    if (counters.step < plan_.estimates.size()) step.estimate = plan_.estimates[counters.step];
     step.name = step.estimate && !step.estimate->name.empty()
                     ? step.estimate->name
-                    : fmt::format("{} {}", described.kind, fmt::join(described.tables, " x "));
+                    : fmt::format("{} {}", counters.kind, fmt::join(counters.tables, " x "));
     if (step.estimate && NoLight().empty()) {
       step.roofline_seconds = step.estimate->roofline_seconds;
     }
@@ -57,15 +53,11 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
 /// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
 void AiStatement::TellOfElse() {
   std::uint64_t rows = 0;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < plan_.steps.size() && next < report_.steps.size(); ++i) {
-    exec::StepCounters described;
-    if (!exec::DescribeStep(plan_, i, described)) continue;
-    const exec::StepCounters& counters = report_.steps[next++].counters;
-    const auto* column = std::get_if<plan::AskColumnStep>(&plan_.steps[i]);
+  for (const RunReport::Step& step : report_.steps) {
+    const auto* column = std::get_if<plan::AskColumnStep>(&plan_.steps[step.counters.step]);
     if (column == nullptr) continue;
     if (std::ranges::find(plan_.case_calls, column->call) == plan_.case_calls.end()) continue;
-    for (const auto& [reason, failed] : counters.error_rows) rows += failed;
+    for (const auto& [reason, failed] : step.counters.error_rows) rows += failed;
   }
   if (rows == 0) return;
   Notice(fmt::format("{} had no verdict and fell into ELSE",

@@ -205,6 +205,14 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])
         self.assertEqual(self.report()["calls"]["asked"], 0)
 
+    def test_counted_tokens_are_no_step_of_their_own(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        rows = self.rows(f"SELECT AI_COUNT_TOKENS('ai_filter', body) AS n, CASE WHEN {QUESTION} THEN 1 ELSE 0 END AS f "
+                         "FROM 't.jsonl' ORDER BY id")
+        self.assertEqual([row["n"] for row in rows], [3, 3])
+        self.assertEqual([step["name"] for step in self.report()["steps"]], ["column AI_FILTER"])
+        self.assertGreater(self.report()["steps"][0]["estimated_seconds"], 0)
+
     def test_explain_runs_no_forward_pass(self):
         self.write_rows("t.jsonl", ["It rains.", "He sings."])
         done = self.run_quail(f"EXPLAIN SELECT id FROM 't.jsonl' WHERE {QUESTION}")
