@@ -260,6 +260,7 @@ void ExpectProduct(const Fp8Product& product, std::int64_t out_stride) {
   EXPECT_LE(error.rms, kFp8Product.rms);
 }
 
+// Case 62: the scales are no powers of two, and nothing rounds them.
 TEST(CudaProducts, Fp8ProductsAtRaggedRows) {
   for (const std::int32_t rows : kRaggedRows) {
     SCOPED_TRACE(rows);
