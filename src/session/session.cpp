@@ -38,6 +38,18 @@ std::string CopyOptions(std::string_view format) {
               fmt::format("format {} is not supported yet (parquet, csv, json are)", format));
 }
 
+/// "table", "view" or nothing: what the relational engine has under a name without a schema.
+std::string KindOfName(relational::Connection& connection, std::string_view name) {
+  const auto rows = relational::QueryText(
+      connection,
+      fmt::format("SELECT kind FROM (SELECT 'table' AS kind, table_name AS name, schema_name, "
+                  "temporary FROM duckdb_tables() UNION ALL SELECT 'view', view_name, schema_name, "
+                  "temporary FROM duckdb_views()) WHERE lower(name) = lower({}) AND (temporary OR "
+                  "schema_name = current_schema()) ORDER BY temporary DESC LIMIT 1",
+                  relational::QuoteText(name)));
+  return rows.empty() ? "" : rows[0][0].value_or("");
+}
+
 class SessionImpl : public Session {
  public:
   explicit SessionImpl(const Config& config);
@@ -84,6 +96,9 @@ class SessionImpl : public Session {
   /// CREATE VIEW with AI calls: kept here.
   void KeepView(std::string_view script, sql::Statement statement);
   bool NamesAiView(const sql::Statement& statement);
+  /// The relational engine and the views here do not know each other's names. Whether there is
+  /// nothing to do for CREATE .. IF NOT EXISTS; throws Error{kBind} for a name that is taken.
+  bool IsMade(std::string_view script, const Statement& statement, const sql::Statement& read);
   /// The report of a statement that could not be read.
   void ReportFailure(const Statement& statement, const Error& error);
 
@@ -210,6 +225,21 @@ bool SessionImpl::NamesAiView(const sql::Statement& statement) {
   return state_.views.Expand(tree, catalog);
 }
 
+bool SessionImpl::IsMade(std::string_view script, const Statement& statement,
+                         const sql::Statement& read) {
+  const bool is_view = read.kind == sql::StatementKind::kCreateView;
+  const std::string& name = is_view ? read.view : read.table;
+  if (name.empty()) return false;
+  const bool ours = state_.views.contains(name);
+  // Names among its own the engine sees to.
+  if (!ours && !(is_view && read.has_ai)) return false;
+  const std::string taken_by = ours ? "view" : KindOfName(*state_.connection, name);
+  if (taken_by.empty() || (read.or_replace && is_view && taken_by == "view")) return false;
+  if (read.if_not_exists && is_view && taken_by == "view") return true;
+  throw Error(ErrorCode::kBind, fmt::format("there is a {} named \"{}\" already", taken_by, name),
+              base::Locate(script, statement.offset));
+}
+
 void SessionImpl::KeepView(std::string_view script, sql::Statement statement) {
   ConnectionCatalog catalog(*state_.connection);
   sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
@@ -217,6 +247,8 @@ void SessionImpl::KeepView(std::string_view script, sql::Statement statement) {
   statement.kind = sql::StatementKind::kDescribe;
   statement.before.clear();
   plan::Bind({script, statement, "quail_r", &state_.views}, catalog);
+  relational::QueryText(*state_.connection,
+                        "DROP VIEW IF EXISTS " + relational::QuoteName(statement.view));
   state_.views.Keep(statement.view, std::move(sql::QueryNode(tree)), statement.view_columns);
 }
 
@@ -286,6 +318,7 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
   if (!read.has_ai) {
     read.has_ai = InScript(script, read, 0, [&] { return NamesAiView(read); });
   }
+  if (IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
     KeepView(script, std::move(read));
     if (!state_.config.database.empty() && state_.config.on_notice) {
@@ -297,7 +330,11 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
   if (read.kind == sql::StatementKind::kDropView && state_.views.Drop(read.view)) {
     return std::make_unique<EffectResult>();
   }
-  if (!read.has_ai) return RunPlain(script, read, options);
+  if (!read.has_ai) {
+    auto result = RunPlain(script, read, options);
+    if (read.kind == sql::StatementKind::kCreateView) state_.views.Drop(read.view);
+    return result;
+  }
   return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
 }
 

@@ -51,18 +51,40 @@ std::optional<Cut> CutView(const View& view) {
   return Cut{StatementKind::kCreateView, 0, *as + 1, view.tokens.size()};
 }
 
-/// The name behind VIEW, and the column names behind it.
-void ReadViewName(const View& view, Statement& statement) {
-  std::size_t i = *view.FindAtTop(1, [&](std::size_t at) { return view.WordAt(at, "VIEW"); }) + 1;
+/// The place of the name behind `word`, which stands among the first ones: CREATE, DROP and
+/// what qualifies them.
+std::optional<std::size_t> NameBehind(const View& view, std::string_view word) {
+  const auto found = view.FindAtTop(1, [&](std::size_t at) { return view.WordAt(at, word); });
+  if (!found || *found > 4) return std::nullopt;
+  std::size_t i = *found + 1;
   while (view.WordAt(i, "IF") || view.WordAt(i, "NOT") || view.WordAt(i, "EXISTS")) ++i;
   while (view.SymbolAt(i + 1, ".") && view.NameAt(i + 2)) i += 2;
-  if (!view.NameAt(i)) return;
-  statement.view = view.Name(i);
-  if (!view.SymbolAt(i + 1, "(")) return;
-  for (i += 2; view.NameAt(i); i += 2) {
+  if (!view.NameAt(i)) return std::nullopt;
+  return i;
+}
+
+/// The name behind VIEW, and the column names behind it.
+void ReadViewName(const View& view, Statement& statement) {
+  const auto name = NameBehind(view, "VIEW");
+  if (!name) return;
+  statement.view = view.Name(*name);
+  if (!view.SymbolAt(*name + 1, "(")) return;
+  for (std::size_t i = *name + 2; view.NameAt(i); i += 2) {
     statement.view_columns.push_back(view.Name(i));
     if (!view.SymbolAt(i + 1, ",")) return;
   }
+}
+
+/// What CREATE makes, and what it does where there is one.
+void ReadCreate(const View& view, Statement& statement) {
+  if (!view.WordAt(0, "CREATE")) return;
+  statement.or_replace = view.WordAt(1, "OR");
+  statement.if_not_exists =
+      view.FindAtTop(
+              1, [&](std::size_t i) { return view.WordAt(i, "IF") && view.WordAt(i + 1, "NOT"); })
+          .value_or(view.tokens.size()) <= 5;
+  if (!statement.view.empty()) return;
+  if (const auto name = NameBehind(view, "TABLE")) statement.table = view.Name(*name);
 }
 
 std::optional<Cut> CutInsert(const View& view) {
@@ -190,6 +212,7 @@ Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect
   if (cut.kind == StatementKind::kCreateView || cut.kind == StatementKind::kDropView) {
     ReadViewName(view, statement);
   }
+  ReadCreate(view, statement);
   if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
   statement.query = std::move(query.sql);
   if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);

@@ -27,7 +27,7 @@ enum class StatementKind : std::uint8_t {
   kExplainAnalyze,
   kDescribe,    ///< DESCRIBE of a query: only its types
   kSet,         ///< SET of a setting of ours
-  kCreateView,  ///< with AI calls; `query` is what it shows
+  kCreateView,  ///< `query` is what it shows
   kDropView,    ///< `query` is the whole statement
   kOther,       ///< for the relational engine alone; never with AI calls
 };
@@ -45,6 +45,9 @@ struct Statement {
   std::string kept;  ///< the temp table that `before` makes for `then`; empty without it
   std::string view;  ///< kCreateView, kDropView: its name
   std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
+  std::string table;                      ///< of CREATE TABLE: its name
+  bool or_replace = false;                ///< CREATE OR REPLACE
+  bool if_not_exists = false;             ///< CREATE .. IF NOT EXISTS
   std::string setting;                    ///< kSet: lower case, "quail_on_error"
   std::string value;                      ///< kSet: decoded
 
