@@ -40,10 +40,15 @@ class Reference {
     for (const std::string& sql : world.setup) relational::QueryText(*connection_, sql);
   }
 
-  Answer Rows(const std::string& sql) {
+  Answer Rows(const RandomQuery& query) {
     Answer answer;
     try {
-      for (const auto& row : relational::QueryText(*connection_, sql)) answer.AddRow(row);
+      for (const Twin& statement : query.before) {
+        relational::QueryText(*connection_, statement.plain);
+      }
+      for (const auto& row : relational::QueryText(*connection_, query.sql.plain)) {
+        answer.AddRow(row);
+      }
     } catch (const Error& error) {
       answer.error = error;
     }
@@ -89,9 +94,11 @@ struct Tally {
   std::size_t compared = 0;
   std::size_t with_rows = 0;
   std::size_t different = 0;
-  std::size_t without_reference = 0;           ///< DuckDB refuses them
-  std::map<std::string, std::size_t> refused;  ///< by message
+  std::map<std::string, std::size_t> refused;            ///< by Quail, by message
+  std::map<std::string, std::size_t> without_reference;  ///< DuckDB refuses them
 };
+
+std::string FirstLine(const std::string& message) { return message.substr(0, message.find('\n')); }
 
 void ShowWorld(const World& world) {
   for (const std::string& sql : world.setup) fmt::print("{};\n", sql);
@@ -99,8 +106,17 @@ void ShowWorld(const World& world) {
 }
 
 void Show(std::size_t number, const RandomQuery& query, const Answer& ours, const Answer& wanted) {
-  fmt::print("query {}:\n  {}\n  {}\n  Quail:\n    {}\n  reference:\n    {}\n", number,
-             query.sql.ai, query.sql.plain, ours.Text(), wanted.Text());
+  fmt::print("query {}:\n", number);
+  for (const Twin& statement : query.before) {
+    fmt::print("  {};\n  {};\n", statement.ai, statement.plain);
+  }
+  fmt::print("  {}\n  {}\n  Quail:\n    {}\n  reference:\n    {}\n", query.sql.ai, query.sql.plain,
+             ours.Text(), wanted.Text());
+}
+
+void ShowRefused(std::string_view by, const std::map<std::string, std::size_t>& refused) {
+  for (const auto& [message, count] : refused)
+    fmt::print("{} refused {}: {}\n", by, count, message);
 }
 
 /// Worlds are independent of each other, so threads share them out: what is said of one query stays
@@ -153,12 +169,12 @@ class Run {
 
   void Compare(std::size_t number, const RandomQuery& query, Subject& subject,
                Reference& reference) {
-    Answer wanted = reference.Rows(query.sql.plain);
-    Answer ours = wanted.error ? Answer{} : subject.Rows(query.sql.ai);
+    Answer wanted = reference.Rows(query);
+    Answer ours = wanted.error ? Answer{} : subject.Rows(query);
     const std::lock_guard lock(mutex_);
     if (options_.only) Show(number, query, ours, wanted);
     if (wanted.error) {
-      ++tally_.without_reference;
+      ++tally_.without_reference[FirstLine(wanted.error->what())];
       return;
     }
     if (ours.error && ours.error->code() == ErrorCode::kUnsupported) {
@@ -205,8 +221,9 @@ int main(int argc, char** argv) {
   options.seed = numbers[1];
   if (argc == 4) options.only = numbers[2];
   const quail::test::Tally tally = quail::test::Run(options).All();
-  for (const auto& [message, count] : tally.refused) fmt::print("refused {}: {}\n", count, message);
-  fmt::print("{} queries compared ({} with rows), {} differ; DuckDB refused {}\n", tally.compared,
-             tally.with_rows, tally.different, tally.without_reference);
+  quail::test::ShowRefused("Quail", tally.refused);
+  quail::test::ShowRefused("DuckDB", tally.without_reference);
+  fmt::print("{} queries compared ({} with rows), {} differ\n", tally.compared, tally.with_rows,
+             tally.different);
   return tally.different == 0 && tally.compared > 0 ? 0 : 1;
 }

@@ -18,6 +18,7 @@ struct Twin {
 /// A random query over a world's tables. `ordered`: its ORDER BY is total, so rows compare in
 /// order.
 struct RandomQuery {
+  std::vector<Twin> before;  ///< statements that it needs; each makes its table or view anew
   Twin sql;
   bool ordered = false;
 };

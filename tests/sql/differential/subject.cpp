@@ -40,4 +40,12 @@ Answer Subject::Rows(const std::string& sql) {
   return answer;
 }
 
+Answer Subject::Rows(const RandomQuery& query) {
+  for (const Twin& statement : query.before) {
+    Answer answer = Rows(statement.ai);
+    if (answer.error) return answer;
+  }
+  return Rows(query.sql.ai);
+}
+
 }  // namespace quail::test

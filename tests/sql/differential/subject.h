@@ -8,6 +8,7 @@
 
 #include "quail/error.h"
 #include "quail/session.h"
+#include "query_generator.h"
 #include "world.h"
 
 namespace quail::test {
@@ -29,6 +30,8 @@ class Subject {
   Subject(const World& world, const std::filesystem::path& folder, unsigned threads);
 
   Answer Rows(const std::string& sql);
+  /// Of the query behind the statements that it needs; the first error of any of them.
+  Answer Rows(const RandomQuery& query);
 
  private:
   std::unique_ptr<Session> session_;

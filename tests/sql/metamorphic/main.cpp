@@ -42,6 +42,12 @@ std::string WithHints(std::string sql, const std::string& hint) {
   return sql;
 }
 
+RandomQuery WithHints(RandomQuery query, const std::string& hint) {
+  for (Twin& statement : query.before) statement.ai = WithHints(statement.ai, hint);
+  query.sql.ai = WithHints(query.sql.ai, hint);
+  return query;
+}
+
 /// Opposite orders of input, numbers of threads.
 struct Subjects {
   Subjects(const World& world, const std::filesystem::path& folder)
@@ -79,15 +85,15 @@ class Run {
 
  private:
   void Relations(Subjects& subjects, const RandomQuery& query) {
-    const Answer wanted = subjects.plain.Rows(query.sql.ai);
+    const Answer wanted = subjects.plain.Rows(query);
     if (wanted.error) return;  // the differential test's
-    const auto same = [&](std::string_view what, Subject& subject, const std::string& sql) {
-      Compare(what, sql, wanted.lines, subject.Rows(sql), query.ordered);
+    const auto same = [&](std::string_view what, Subject& subject, const RandomQuery& like) {
+      Compare(what, like.sql.ai, wanted.lines, subject.Rows(like), query.ordered);
     };
-    same("input in the opposite order", subjects.reversed, query.sql.ai);
-    same("four threads", subjects.threads, query.sql.ai);
-    same("no hints", subjects.plain, WithHints(query.sql.ai, ""));
-    same("other hints", subjects.plain, WithHints(query.sql.ai, ", {'selectivity': 0.99}"));
+    same("input in the opposite order", subjects.reversed, query);
+    same("four threads", subjects.threads, query);
+    same("no hints", subjects.plain, WithHints(query, ""));
+    same("other hints", subjects.plain, WithHints(query, ", {'selectivity': 0.99}"));
   }
 
   void Slices(Subject& subject, const RowQuery& query) {
