@@ -158,7 +158,7 @@ class Run {
     std::filesystem::create_directories(folder);
     if (options_.only) ShowWorld(world);
     Reference reference(world);
-    Subject subject(world, folder, 1);
+    Subject subject(world, folder, Threads(1));
     const std::size_t last = std::min(options_.queries, first + kQueriesAWorld);
     for (std::size_t i = first; i < last; ++i) {
       const RandomQuery query = MakeQuery(world, dice);

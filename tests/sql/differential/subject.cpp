@@ -17,11 +17,15 @@ std::string Answer::Text() const {
   return fmt::format("{}", fmt::join(lines, "\n    "));
 }
 
-Subject::Subject(const World& world, const std::filesystem::path& folder, unsigned threads) {
+Config Threads(std::uint32_t threads) {
   Config config;
+  config.threads = threads;
+  return config;
+}
+
+Subject::Subject(const World& world, const std::filesystem::path& folder, Config config) {
   config.duckdb_library = QUAIL_TEST_DUCKDB;
   config.oracle = (folder / "oracle.jsonl").string();
-  config.threads = threads;
   std::ofstream(config.oracle) << world.oracle;
   session_ = Session::Open(config);
   for (const std::string& sql : world.setup) session_->Run(sql, {sql, 0}, {});

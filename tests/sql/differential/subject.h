@@ -23,11 +23,13 @@ struct Answer {
   std::string Text() const;
 };
 
+Config Threads(std::uint32_t threads);
+
 /// Quail over a world, with its oracle.
 class Subject {
  public:
-  /// `folder` exists; the oracle's file is written there.
-  Subject(const World& world, const std::filesystem::path& folder, unsigned threads);
+  /// `folder` exists; the oracle's file is written there. `config` says what else is to be.
+  Subject(const World& world, const std::filesystem::path& folder, Config config);
 
   Answer Rows(const std::string& sql);
   /// Of the query behind the statements that it needs; the first error of any of them.
