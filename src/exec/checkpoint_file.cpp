@@ -1,6 +1,7 @@
 #include "exec/checkpoint_file.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <array>
@@ -56,6 +57,13 @@ std::unique_ptr<CheckpointFile> CheckpointFile::Open(const std::string& path) {
                 fmt::format("cannot open the checkpoint '{}': {}", path, std::strerror(errno)));
   }
   std::unique_ptr<CheckpointFile> checkpoint(new CheckpointFile(path, file));
+  // Two writers would overwrite each other's records. The lock goes with the process.
+  if (::flock(::fileno(file), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw Error(ErrorCode::kIo,
+                fmt::format("the checkpoint '{}' is in use: another session keeps its verdicts in "
+                            "it; wait for that, or name another file",
+                            path));
+  }
   checkpoint->Load();
   return checkpoint;
 }

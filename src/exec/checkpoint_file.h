@@ -24,7 +24,7 @@ struct KeptVerdict {
 class CheckpointFile {
  public:
   /// Opens or makes the file and reads what it holds. Throws Error{kIo}, Error{kCorrupt} for a file
-  /// that is no checkpoint.
+  /// that is no checkpoint. One session at a time: Error{kIo} for a file that is open already.
   static std::unique_ptr<CheckpointFile> Open(const std::string& path);
   ~CheckpointFile();
   CheckpointFile(const CheckpointFile&) = delete;

@@ -285,11 +285,7 @@ void AiStatement::RunSteps() {
 /// What verdicts depend on beside the question.
 std::string AiStatement::Decider() const {
   if (state_.oracle) return fmt::format("oracle {}", state_.oracle_hash);
-  const RunReport::Model model = state_.model->ModelReport();
-  const RunReport::Device device = state_.model->DeviceReport();
-  return fmt::format("{} {} {} {}{}", model.hash, model.weight_type, device.backend,
-                     state_.config.deterministic ? "deterministic" : "packed",
-                     device.activation_scales);
+  return state_.model->Identity();
 }
 
 /// In tokens; 0 where nothing counts them.

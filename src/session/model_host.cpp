@@ -20,6 +20,7 @@
 #include "session/known_models.h"
 #include "session/user_position.h"
 #include "text/gguf_vocabulary.h"
+#include "text/prompt.h"
 #include "text/tokenizer_json.h"
 
 namespace quail::session {
@@ -28,6 +29,38 @@ namespace {
 std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendInfo& device) {
   const std::int64_t bytes = device.compute_type == spec::WeightType::kF32 ? 4 : 2;
   return std::int64_t{2} * spec.layers * spec.kv_width() * bytes;
+}
+
+void Append(std::string& words, std::span<const text::PromptPiece> pieces) {
+  for (const text::PromptPiece& piece : pieces) {
+    words += fmt::format("{}:{}{};", piece.literal.size(), piece.literal, piece.argument);
+  }
+}
+
+/// Of the words around questions and texts.
+base::Hash128 HashOfLayouts(const text::AnswerWords& answers) {
+  std::string words;
+  for (const char* prompt : {"a {0} b", "{0} {1}"}) {
+    const auto filter = text::LayOutFilter(text::PromptTemplate::Parse(prompt), answers);
+    Append(words, filter.document);
+    Append(words, filter.question);
+  }
+  const auto join =
+      text::LayOutJoin(text::PromptTemplate::Parse("{0} {1}"), {true, false}, answers);
+  for (const auto& pieces : {join.anchor, join.kept, join.partner}) Append(words, pieces);
+  return base::HashBytes(words);
+}
+
+base::Hash128 HashOf(std::span<const TokenPrompt> prompts) {
+  base::Hash128 hash;
+  for (const TokenPrompt& prompt : prompts) {
+    hash = base::Combine(hash, base::HashBytes(prompt.prompt));
+    for (const auto* ids : {&prompt.head, &prompt.tail, &prompt.question, &prompt.partner_head,
+                            &prompt.partner_tail}) {
+      hash = base::Combine(hash, base::HashBytes(std::as_bytes(std::span(*ids))));
+    }
+  }
+  return hash;
 }
 
 }  // namespace
@@ -83,7 +116,10 @@ void ModelHost::OpenFolder() {
   const auto bytes = config.bytes();
   spec_ = spec::ReadModelSpec({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                               (folder / "config.json").string());
-  tokenizer_ = text::BpeTokenizer::Create(text::LoadTokenizerJson(folder / "tokenizer.json"));
+  const std::filesystem::path vocabulary = folder / "tokenizer.json";
+  tokenizer_ = text::BpeTokenizer::Create(text::LoadTokenizerJson(vocabulary));
+  folder_hash_ = base::Combine(base::HashBytes(bytes),
+                               base::HashBytes(base::MappedFile::Open(vocabulary).bytes()));
 }
 
 /// Rows that the tokenizer does not know are padding; ids without a row cannot be embedded.
@@ -239,6 +275,16 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
                          .asked = config_.check_minimum ? &asked_ : nullptr});
   }
   return *evaluator_;
+}
+
+std::string ModelHost::Identity() const {
+  const infer::BackendInfo& device = backend_->info();
+  return fmt::format("{} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(), folder_hash_.ToHex(),
+                     spec::NameOf(spec_.weight_type), device.backend,
+                     spec::NameOf(device.compute_type),
+                     config_.deterministic ? "deterministic" : "packed",
+                     static_cast<int>(config_.activation_scales),
+                     HashOfLayouts(answers_.words).ToHex(), HashOf(config_.token_prompts).ToHex());
 }
 
 RunReport::Model ModelHost::ModelReport() const {

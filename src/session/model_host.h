@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/hash128.h"
 #include "base/thread_pool.h"
 #include "exec/model_evaluator.h"
 #include "infer/backend.h"
@@ -51,6 +52,9 @@ class ModelHost {
   /// reuse. REQUIRES: no statement runs.
   void Prepare(text::TextStore& texts);
 
+  /// What a verdict depends on beside its question: model, adapter and tokenizer, numeric mode,
+  /// prompt layout. REQUIRES: the weights are loaded.
+  std::string Identity() const;
   /// What a user must know about this model before trusting it; empty if nothing.
   std::string Caution() const;
   RunReport::Model ModelReport() const;
@@ -76,6 +80,7 @@ class ModelHost {
   std::shared_ptr<const spec::GgufFile> file_;  ///< null: a folder with safetensors
   std::shared_ptr<const infer::Adapter> adapter_;
   spec::ModelSpec spec_;
+  base::Hash128 folder_hash_;  ///< of a folder's files beside the weights
   std::shared_ptr<const text::BpeTokenizer> tokenizer_;
   exec::TokenPrompts token_prompts_;
   exec::AskedPaths asked_;

@@ -200,6 +200,15 @@ class ModelTest(unittest.TestCase):
         self.assertIn("--adapter none", done.stderr)
         self.assertEqual(self.rows(query, "-m", other, "--adapter", "none"), [{"id": 0}])
 
+    def test_a_checkpoint_is_of_one_model_adapter_and_numeric_mode(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        query = f"SELECT id FROM 't.jsonl' WHERE {QUESTION} IS NOT NULL"
+        for arguments in ([], ["--adapter", "none"], ["--deterministic"]):
+            for reused in (False, True):
+                done = self.run_quail(query, "--backend", "cpu", "--checkpoint", "kept.bin", *arguments)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("2 verdicts came from the checkpoint" in done.stderr, reused, arguments)
+
     def test_an_empty_table_asks_nothing(self):
         (self.path / "t.csv").write_text("id,body\n")
         self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])
