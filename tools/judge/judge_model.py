@@ -96,10 +96,10 @@ class Judge:
         """A copy of the factors: {name: (A [LAYERS, rank, in], B [LAYERS, out, rank])}."""
         return {name: (self.lora_a[name].detach().clone(), self.lora_b[name].detach().clone()) for name in LINEAR}
 
-    def take_mean(self, several):
-        """Takes over the mean of the updates B A of several factors, at their rank: its largest singular values."""
+    def take_mean(self, several, rank=None):
+        """Takes over the mean of the updates B A of several factors, at this rank or theirs: its largest singular values."""
+        rank = rank or several[0][LINEAR[0]][0].shape[1]
         for name in LINEAR:
-            rank = several[0][name][0].shape[1]
             left, left_small = torch.linalg.qr(torch.cat([factors[name][1] for factors in several], 2) / len(several))
             right, right_small = torch.linalg.qr(torch.cat([factors[name][0] for factors in several], 1).mT)
             turn, sizes, back = torch.linalg.svd(left_small @ right_small.mT)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Packs base weights and token ids for a training machine that has neither the model nor the sources.
 
-    judge_pack.py weights GGUF OUT [--limit-mb 56]    OUT/weights-0.bin, weights-1.bin, ..: each under the limit
-    judge_pack.py rows GGUF OUT --data DATA           OUT/rows.bin: token ids, lengths, truths, split sizes
+    judge_pack.py weights GGUF OUT [--limit-mb 48]    OUT/weights-0.bin, weights-1.bin, ..: each under the limit
+    judge_pack.py rows GGUF OUT --data DATA [--before DATA]   OUT/rows.bin: token ids, lengths, truths, split sizes, tasks;
+                                                      with the test rows of other data behind its own, as another split
 
 Blobs are xz-compressed, each behind a JSON head with its name, kind, shape and size.
 """
@@ -29,8 +30,8 @@ def read_rows(directory, split):
 class BlobWriter:
     """Writes blobs to `stem`-0.bin, `stem`-1.bin, .. or, without a limit, to `stem`.bin."""
 
-    def __init__(self, out, stem, limit=None):
-        self.out, self.stem, self.limit, self.number = out, stem, limit, -1
+    def __init__(self, out, stem, preset, limit=None):
+        self.out, self.stem, self.preset, self.limit, self.number = out, stem, preset, limit, -1
         self.next_file()
 
     def next_file(self):
@@ -41,7 +42,7 @@ class BlobWriter:
         self.file = open(self.out / name, 'wb')
 
     def add(self, name, kind, shape, raw):
-        packed = lzma.compress(raw, preset=2)
+        packed = lzma.compress(raw, preset=self.preset)
         if self.limit and self.written and self.written + len(packed) > self.limit:
             self.next_file()
         head = json.dumps(dict(name=name, kind=kind, shape=list(shape), size=len(packed))).encode()
@@ -50,7 +51,7 @@ class BlobWriter:
 
 
 def pack_weights(gguf, out, limit):
-    writer = BlobWriter(out, 'weights', limit)
+    writer = BlobWriter(out, 'weights', 2, limit)
     _, tensors = read_gguf(gguf)
     for name, tensor in sorted(tensors.items(), key=lambda item: item[0] == 'token_embd.weight'):
         stored = tensor.data
@@ -59,14 +60,21 @@ def pack_weights(gguf, out, limit):
         writer.add(name, tensor.kind, tensor.shape, stored.tobytes())
 
 
-def pack_rows(gguf, out, data):
+def read_splits(data, before):
+    """[(split, rows)]; the test rows of `before`, if any, are `word before` and `kind before`."""
+    splits = [(split, read_rows(data, split)) for split in SPLITS]
+    return splits + [(f'{split} before', read_rows(before, split)) for split in ('word', 'kind') if before]
+
+
+def pack_rows(gguf, out, data, before):
     metadata, _ = read_gguf(gguf)
     encode = make_encoder(metadata)
-    ids, lengths, truths, parts, counts = [], [], [], [], {}
-    for split in SPLITS:
-        rows = read_rows(data, split)
+    ids, lengths, truths, parts, counts, tasks = [], [], [], [], {}, []
+    for split, rows in read_splits(data, before):
         counts[split] = len(rows)
         for row in rows:
+            if split != 'train':
+                tasks.append(f'{split}: {row["source"]}')
             row_ids = token_ids(encode, row, MOST_TEXT_TOKENS)
             ids += row_ids
             parts.append([len(piece) for piece in likelihood_parts(encode, row, MOST_TEXT_TOKENS)])
@@ -74,9 +82,11 @@ def pack_rows(gguf, out, data):
             truths.append(row['truth'])
     ids = np.array(ids, np.uint16)
     print('rows', counts, 'tokens', len(ids), f'mean {len(ids) / len(lengths):.1f}', 'longest', max(lengths))
-    writer = BlobWriter(out, 'rows')
-    info = dict(counts=counts, sha256=hashlib.sha256(pathlib.Path(gguf).read_bytes()).hexdigest())
+    writer = BlobWriter(out, 'rows', 6)
+    info = dict(counts=counts, sha256=hashlib.sha256(pathlib.Path(gguf).read_bytes()).hexdigest(), tasks=sorted(set(tasks)))
     writer.add('info', 'json', [], json.dumps(info).encode())
+    number = {task: k for k, task in enumerate(info['tasks'])}
+    writer.add('task', 'u8', [len(tasks)], np.array([number[task] for task in tasks], np.uint8).tobytes())  # of each test row
     writer.add('tokens_low', 'u8', ids.shape, (ids & 255).astype(np.uint8).tobytes())
     writer.add('tokens_high', 'u8', ids.shape, (ids >> 8).astype(np.uint8).tobytes())
     writer.add('lengths', 'u16', [len(lengths)], np.array(lengths, np.uint16).tobytes())
@@ -91,13 +101,14 @@ def main():
     parser.add_argument('gguf', type=pathlib.Path)
     parser.add_argument('out', type=pathlib.Path)
     parser.add_argument('--data', type=pathlib.Path)
-    parser.add_argument('--limit-mb', type=float, default=56)
+    parser.add_argument('--before', type=pathlib.Path)
+    parser.add_argument('--limit-mb', type=float, default=48)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.what == 'weights':
         pack_weights(arguments.gguf, arguments.out, arguments.limit_mb * 1e6)
     else:
-        pack_rows(arguments.gguf, arguments.out, arguments.data)
+        pack_rows(arguments.gguf, arguments.out, arguments.data, arguments.before)
     print({path.name: path.stat().st_size for path in sorted(arguments.out.glob('*.bin'))})
 
 

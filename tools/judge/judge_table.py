@@ -71,13 +71,13 @@ def main():
     columns = {'keywords': fitted(keyword_scores(rows), truths, kind)}
     if arguments.base:
         base = np.load(arguments.base)
-        columns['raw'] = base['margins']
+        columns['raw'] = base['margins'][:len(rows)]
         if 'likelihood' in base:
-            columns['likelihood'] = fitted(base['likelihood'], truths, kind)
+            columns['likelihood'] = fitted(base['likelihood'][:len(rows)], truths, kind)
     for path in arguments.runs:
         run = np.load(path)
-        scale = best_scale(run['margins'][kind], truths[kind])
-        columns[path.stem] = run['margins'] * scale
+        scale = best_scale(run['margins'][:len(rows)][kind], truths[kind])
+        columns[path.stem] = run['margins'][:len(rows)] * scale
         print(path.stem, f'scale {scale:.3f}', f'label mass {run["mass"].mean():.4f}',
               f'least {np.quantile(run["mass"], .01):.3f} (1 %)')
     print(f'{"task":36s}{"n":>6s}{"TRUE":>6s}  ' + '  '.join(f'{name:>17s}' for name in columns))
@@ -86,7 +86,7 @@ def main():
         print(f'{name[:36]:36s}{len(numbers):6d}{truths[numbers].mean():6.2f}  {cells}')
     if arguments.adapter:
         run = np.load(arguments.runs[0])
-        write_adapter(*arguments.adapter, best_scale(run['margins'][kind], truths[kind]), arguments.gguf)
+        write_adapter(*arguments.adapter, best_scale(run['margins'][:len(rows)][kind], truths[kind]), arguments.gguf)
 
 
 if __name__ == '__main__':

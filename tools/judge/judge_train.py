@@ -2,19 +2,25 @@
 """Trains the judge's adapter on a GPU from the files of judge_pack.py and evaluates it on the test splits.
 
     judge_train.py PACK OUT --seed 0 [--rank 8 --lr 2e-3 --epochs 1.75 --cycles 3 --mass 0.1 --limit SECONDS]
+    judge_train.py PACK OUT --full --lr 1e-4       all linear weights themselves: an upper bound, and no adapter file
+    judge_train.py PACK OUT --rank 64 --cut 8      trains at one rank, brought to a lower one at the end
+    judge_train.py PACK OUT --fold 0 2             trains on half of the texts and judges the other half into OUT.npz, for
+    judge_train.py PACK OUT --teacher T.npz [T.npz ..] [--trust .5]   targets between truth and what unseen teachers said
     judge_train.py PACK OUT --raw        evaluates the base model alone
     judge_train.py PACK OUT --adapter F [F ..]  evaluates a finished adapter, or the mean of several
 
 Writes OUT.npz (margins and label mass of every test row, in file order) and OUT.safetensors (float16 factors), of a mean too.
 Loss: logistic on the margin, plus `mass` x -log of the probability of the four label tokens over the vocabulary.
 The learning rate falls to zero in each cycle. The adapter is the mean of the updates at the ends of the cycles, brought back
-to the rank by its largest singular values; `last` in the .npz are the margins of the last cycle's end alone.
+to the rank by its largest singular values; `last` in the .npz are the margins of the last cycle's end alone, `uncut` those before
+the rank was cut.
 """
 import argparse
 import json
 import math
 import pathlib
 import time
+import zlib
 
 import numpy as np
 import torch
@@ -26,6 +32,7 @@ from prompt_layout import FALSE_IDS, TRUE_IDS
 
 MICRO_BATCH_TOKENS = 65536
 SORTED_BATCHES = 64  # batches of similar length are cut from windows of this many
+FOLD_FROM, FOLD_TO = 4, 40  # tokens of a prompt by whose hash its fold is chosen; before them stands the layout's head
 WARM_UP = .04  # of the steps
 FIRST_CYCLE, LATER_PEAK = .55, .7  # the first cycle's share of the steps; the later cycles' share of the learning rate
 
@@ -54,10 +61,33 @@ class Rows:
         return ids.long(), lengths - 1, self.truths[picked]
 
 
-def evaluate(judge, rows):
-    """(margins, label mass) of all rows behind the training split."""
+def fold_of(rows, of):
+    """[training rows]: which of `of` folds a row is in. Rows that begin alike (mostly: of one text) are in one."""
+    starts = rows.starts_on.cpu().numpy()
+    tokens = rows.tokens.cpu().numpy()
+    return np.array([zlib.crc32(tokens[start + FOLD_FROM:start + FOLD_TO].tobytes()) % of
+                     for start in starts[:rows.counts['train']]])
+
+
+def taught(rows, paths, trust):
+    """Mixes what teachers say of training rows into rows.truths. Each .npz has margins of the rows of its fold, NaN elsewhere."""
+    margins = np.nanmean([np.load(path)['train_margins'] for path in paths], 0)
+    known = np.flatnonzero(~np.isnan(margins))
+    truths = rows.truths[:rows.counts['train']].cpu().numpy()
+    signed = np.where(truths[known] > .5, margins[known], -margins[known])
+    factors = np.geomspace(.1, 3, 60)  # calibrated before it is believed
+    factor = factors[np.argmin([np.logaddexp(0, -factor * signed).mean() for factor in factors])]
+    said = 1 / (1 + np.exp(-factor * margins[known]))
+    print(f'teachers know {len(known)} of {len(truths)} rows, agree with {(signed > 0).mean():.3f}, scale {factor:.2f}', flush=True)
+    mixed = (1 - trust) * truths[known] + trust * said
+    rows.truths[torch.as_tensor(known, device=rows.device)] = torch.as_tensor(mixed.astype(np.float32), device=rows.device)
+
+
+def evaluate(judge, rows, numbers=None):
+    """(margins, label mass) of all rows behind the training split, or of these rows."""
     first = rows.counts['train']
-    order = first + np.argsort(rows.lengths[first:], kind='stable')
+    wanted = np.arange(first, len(rows.lengths)) if numbers is None else numbers
+    order = wanted[np.argsort(rows.lengths[wanted], kind='stable')]
     margins, mass = np.zeros(len(rows.lengths), np.float32), np.zeros(len(rows.lengths), np.float32)
     labels = list(TRUE_IDS + FALSE_IDS)
     with torch.no_grad():
@@ -68,7 +98,7 @@ def evaluate(judge, rows):
             logits = judge.logits(judge.hidden(ids, last, merged))
             margins[numbers] = judge.margin(logits).cpu().numpy()
             mass[numbers] = torch.softmax(logits, 1)[:, labels].sum(1).cpu().numpy()
-    return margins[first:], mass[first:]
+    return margins[wanted], mass[wanted]
 
 
 def likelihood_gains(judge, rows):
@@ -110,16 +140,20 @@ def log_likelihood(judge, rows, places, scored, merged):
 def schedule(rows, arguments):
     """Row numbers of every step: shuffled, then batches of similar length in random order."""
     pick = np.random.RandomState(arguments.seed + 1)
+    own = np.arange(rows.counts['train'])
+    if arguments.fold:
+        own = own[fold_of(rows, arguments.fold[1]) != arguments.fold[0]]
     steps = []
     for _ in range(math.ceil(arguments.epochs)):
-        order, batches = pick.permutation(rows.counts['train']), []
+        order, batches = pick.permutation(own), []
         window = arguments.batch * SORTED_BATCHES
         for start in range(0, len(order), window):
             part = order[start:start + window]
             part = part[np.argsort(rows.lengths[part], kind='stable')]
             batches += [part[k:k + arguments.batch] for k in range(0, len(part), arguments.batch)]
         steps += [batches[k] for k in pick.permutation(len(batches))]
-    return steps[:int(len(steps) * arguments.epochs / math.ceil(arguments.epochs))]
+    steps = steps[:int(len(steps) * arguments.epochs / math.ceil(arguments.epochs))]
+    return steps[:arguments.steps or None]
 
 
 def step_loss(judge, rows, numbers, mass_weight):
@@ -152,7 +186,10 @@ def learning_rate(progress, cycles):
 
 def train(judge, rows, arguments):
     """Returns the report. The judge holds the mean of the cycles' ends, the report the margins of the last end."""
-    parameters = judge.add_adapter(arguments.rank, arguments.alpha)
+    if arguments.full:
+        parameters = [weight.requires_grad_() for weight in judge.weights.values()]
+    else:
+        parameters = judge.add_adapter(arguments.rank, arguments.alpha)
     optimizer = torch.optim.AdamW(parameters, lr=arguments.lr, betas=(.9, .99), weight_decay=arguments.decay, fused=True)
     steps, began, seen = schedule(rows, arguments), time.time(), torch.zeros(2, device=judge.device)
     ends, cycle = [], 0
@@ -162,7 +199,7 @@ def train(judge, rows, arguments):
             break
         rate, now = learning_rate(progress, arguments.cycles)
         if now > cycle:
-            ends.append(judge.factors())
+            ends.append(None if arguments.full else judge.factors())
             cycle = now
         for group in optimizer.param_groups:
             group['lr'] = arguments.lr * rate
@@ -176,9 +213,15 @@ def train(judge, rows, arguments):
             print(f'{arguments.out.name} {number + 1}/{len(steps)} loss {loss:.3f} accuracy {accuracy:.3f} '
                   f'{time.time() - began:.0f} s', flush=True)
     report = dict(train_seconds=time.time() - began, steps=number + 1)
+    if arguments.full:
+        return report
     if ends:
         report['last'] = evaluate(judge, rows)[0]
+    if arguments.cut:
         judge.take_mean([*ends, judge.factors()])
+        report['uncut'] = evaluate(judge, rows)[0]
+    if ends or arguments.cut:
+        judge.take_mean([*ends, judge.factors()], arguments.cut or arguments.rank)
     return report
 
 
@@ -196,6 +239,26 @@ def load_adapters(judge, paths):
     return {name: value for name, value in about.items() if name != 'seed'} | {'mean_of': ' '.join(path.stem for path in paths)}
 
 
+def left_out_margins(judge, rows, arguments):
+    """[training rows]: margins of the fold that was left out, NaN elsewhere."""
+    numbers = np.flatnonzero(fold_of(rows, arguments.fold[1]) == arguments.fold[0])
+    if arguments.steps:
+        numbers = numbers[:8 * arguments.steps]
+    margins = np.full(rows.counts['train'], np.nan, np.float32)
+    margins[numbers] = evaluate(judge, rows, numbers)[0]
+    return margins
+
+
+def settings_of(arguments):
+    unsaid = ('pack', 'out', 'raw', 'adapter', 'float32', 'full', 'fold', 'steps', 'cut')
+    settings = {name: str(value) for name, value in vars(arguments).items() if name not in unsaid}
+    settings['teacher'] = ' '.join(path.stem for path in arguments.teacher)
+    if arguments.cut:  # the written factors need no more scale than the trained ones
+        settings |= {'rank': str(arguments.cut), 'trained_rank': str(arguments.rank),
+                     'alpha': str(arguments.alpha * arguments.cut / arguments.rank)}
+    return settings
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('pack', type=pathlib.Path)
@@ -211,6 +274,12 @@ def main():
     parser.add_argument('--batch', type=int, default=128)
     parser.add_argument('--mass', type=float, default=.1)
     parser.add_argument('--decay', type=float, default=.1)
+    parser.add_argument('--full', action='store_true')
+    parser.add_argument('--cut', type=int, default=0, help='rank of the adapter that is written')
+    parser.add_argument('--fold', type=int, nargs=2, metavar=('K', 'OF'), help='leave fold K out of OF, and judge it at the end')
+    parser.add_argument('--teacher', type=pathlib.Path, nargs='+', default=[])
+    parser.add_argument('--trust', type=float, default=.5, help='in the teachers, against the labels')
+    parser.add_argument('--steps', type=int, default=0, help='at most, to try the program')
     parser.add_argument('--float32', action='store_true', help='evaluate in float32 too')
     parser.add_argument('--limit', type=float, default=1e9, help='seconds after which the schedule must have ended')
     arguments = parser.parse_args()
@@ -227,9 +296,12 @@ def main():
     if arguments.adapter:
         settings = load_adapters(judge, arguments.adapter)
     elif trains:
+        if arguments.teacher:
+            taught(rows, arguments.teacher, arguments.trust)
         report = train(judge, rows, arguments)
-        unsaid = ('pack', 'out', 'raw', 'adapter', 'float32')
-        settings = {name: str(value) for name, value in vars(arguments).items() if name not in unsaid}
+        if arguments.fold:
+            report['train_margins'] = left_out_margins(judge, rows, arguments)
+        settings = settings_of(arguments)
     margins, mass = evaluate(judge, rows)
     if arguments.raw:
         with torch.no_grad():
@@ -237,7 +309,7 @@ def main():
     if arguments.float32:
         report['margins_float32'] = evaluate(judge.in_float32(tensors), rows)[0]
     np.savez(str(arguments.out) + '.npz', margins=margins, mass=mass, counts=json.dumps(rows.counts), **report)
-    if trains or len(arguments.adapter) > 1:
+    if trains and not arguments.full or len(arguments.adapter) > 1:
         save_file(judge.adapter(), str(arguments.out) + '.safetensors', settings)
     shown = {key: round(value, 1) for key, value in report.items() if np.isscalar(value)}
     print(arguments.out.name, 'done', shown, f'{time.time() - began:.0f} s', flush=True)

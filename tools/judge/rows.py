@@ -23,6 +23,16 @@ def bucket(text, count):
     return int(hashlib.md5(text.encode()).hexdigest()[:8], 16) % count
 
 
+def with_article(phrase):
+    """`umbrella` -> `an umbrella`."""
+    return ('an ' if re.match(r'(?!uni|use|eu|one\b|ufo)[aeiou]', phrase.lower()) else 'a ') + phrase
+
+
+def filled(question, x):
+    """Puts x into {x}, with the article that it needs behind `a {x}`."""
+    return re.sub(r'\b([aA]) \{x\}', lambda match: match[1] + with_article(x)[1:], question).replace('{x}', x)
+
+
 @dataclasses.dataclass
 class Row:
     text: str
@@ -96,7 +106,7 @@ class Collector:
             question, truth = pick.choice(wordings.negated), not truth
         else:
             question = pick.choice(wordings.train if split == 'train' else wordings.test)
-        question = question.replace('{x}', x)
+        question = filled(question, x)
         if split == 'train' and question[-1:] in FRAMES and pick.random() < .15:
             question = pick.choice(FRAMES[question[-1]]).replace('{q}', question).replace('{s}', question)
         if pick.random() < .07 and question[0] != '{':

@@ -1,9 +1,11 @@
 """Rows from Debian package descriptions: debtags (set by people), archive sections, summaries, long lists, languages."""
 import collections
 import dataclasses
+import itertools
 import pathlib
 import re
 
+from naming import can_affirm, can_deny, names
 from rows import bucket
 from wording import (ABOUT, IS_A, PAIR_ABOUT, PAIR_SUMMARY, PAIR_TRANSLATION, SOME_ABOUT, SOME_IS, TEXT_IS)
 
@@ -12,6 +14,21 @@ LONG_FACETS = ('use', 'x11', 'hardware', 'suite', 'game', 'devel', 'protocol', '
 # Facets whose absence on a package says nothing unless the package has tags of another field.
 SPARSE_FACETS = ('sound', 'field', 'culture', 'suite', 'hardware', 'protocol', 'accessibility', 'web', 'mail', 'security',
                  'science')
+# Other tags that say as much: a package with one of them is no FALSE row of the first.
+AS_MUCH = {'interface::x11': ('interface::graphical', 'uitoolkit::gtk', 'uitoolkit::qt', 'interface::3d'),
+           'interface::graphical': ('interface::x11', 'x11::application', 'uitoolkit::gtk', 'uitoolkit::qt', 'interface::3d'),
+           'interface::commandline': ('interface::text-mode', 'interface::shell'),
+           'interface::text-mode': ('interface::commandline', 'interface::shell', 'uitoolkit::ncurses'),
+           'uitoolkit::ncurses': ('interface::text-mode',), 'interface::web': ('web::application', 'web::cgi'),
+           'web::application': ('interface::web', 'web::cgi'), 'devel::library': ('role::shared-lib', 'role::devel-lib'),
+           'role::shared-lib': ('devel::library', 'role::devel-lib'), 'role::devel-lib': ('devel::library',),
+           'role::documentation': ('devel::doc',), 'devel::doc': ('role::documentation',), 'network::server': ('interface::daemon',),
+           'interface::daemon': ('network::server',), 'use::editing': ('devel::editor', 'devel::ide'), 'devel::editor': ('devel::ide',),
+           'sound::player': ('use::playing',), 'game::arcade': ('game::platform', 'game::fps', 'game::tetris'),
+           'game::puzzle': ('game::tetris', 'game::board'), 'game::board': ('game::card', 'game::puzzle', 'game::strategy'),
+           'game::strategy': ('game::board', 'game::simulation'), 'game::simulation': ('game::strategy',),
+           'game::adventure': ('game::rpg:rogue', 'game::rpg'), 'game::rpg:rogue': ('game::rpg', 'game::adventure'),
+           'x11::font': ('made-of::font',), 'devel::compiler': ('devel::interpreter',), 'devel::interpreter': ('devel::compiler',)}
 LANGUAGES = {'de': 'German', 'fr': 'French', 'es': 'Spanish', 'it': 'Italian', 'pl': 'Polish', 'pt_BR': 'Portuguese',
              'ru': 'Russian', 'da': 'Danish'}
 HELD_LANGUAGES = ('Italian', 'Danish')
@@ -43,6 +60,10 @@ def read_rules(name):
             tag, relation, phrases = line.split(' ', 2)
             rules.append(Rule(tag, relation, phrases.split('|'), held))
     return rules
+
+
+def has(package, tag):
+    return any(own == tag or own.startswith(tag + ':') for own in package.tags)
 
 
 def wordings_of(rule):
@@ -98,10 +119,12 @@ class DebianSource:
             for tag in package.tags:
                 self.by_tag[tag].append(package)
 
-    def text(self, package, most=1000):
-        body = package.body
-        if len(body) > most:
-            body = body[:most].rsplit('. ', 1)[0] + '.'
+    @staticmethod
+    def cut(text, most=1000):
+        return text if len(text) <= most else text[:most].rsplit('. ', 1)[0] + '.'
+
+    def text(self, package):
+        body = self.cut(package.body)
         if self.pick.random() < .6:
             body = body.replace('\n', ' ')
         name, summary = package.name, package.summary
@@ -111,26 +134,46 @@ class DebianSource:
     def is_test(self, package):
         return bucket(package.source, 10) == 0
 
+    def believed(self, rule, package, truth):
+        """The package as a text whose label can be believed, None where there is none (naming.py)."""
+        whole = f'{package.name} {package.summary} {package.body}'
+        if not truth:
+            return self.text(package) if can_deny(rule, whole) else None
+        if not can_affirm(rule, whole) or not self.fits_section(rule, package):
+            return None
+        text = self.text(package)
+        return text if can_affirm(rule, text) else self.cut(f'{package.summary}\n{package.body}')
+
+    def put_believed(self, rule, positive, negative, most, kind):
+        believed = []
+        for pool, truth in ((positive, True), (negative, False)):
+            self.pick.shuffle(pool)
+            texts = ((package, self.believed(rule, package, truth)) for package in pool)
+            believed.append(list(itertools.islice(((package, text) for package, text in texts if text), most)))
+        for (package, text), truth in self.rows.balanced(*believed, most):
+            self.rows.put(wordings_of(rule), text, truth, kind + rule.tag, 'debian', held=rule.held,
+                          is_test=self.is_test(package), x=self.pick.choice(rule.phrases))
+
     def tag_rows(self, most=170, most_held=20):
         for rule in read_rules('debtags'):
             facet = rule.tag.split('::')[0]
-            has = lambda package: any(tag == rule.tag or tag.startswith(rule.tag + ':') for tag in package.tags)
-            positive = [package for package in self.by_facet[facet] if has(package)]
-            negative = [package for package in self.by_facet[facet] if not has(package)]
+            positive = [package for package in self.by_facet[facet] if has(package, rule.tag)]
+            tags = (rule.tag, *AS_MUCH.get(rule.tag, ()))
+            negative = [package for package in self.by_facet[facet] if not any(has(package, tag) for tag in tags)]
             if facet in SPARSE_FACETS:
                 foreign = lambda package: package.tags and not any(tag.startswith(facet + '::') for tag in package.tags)
                 negative = negative[:400] + [package for package in self.packages[:1500] if foreign(package)]
-            for package, truth in self.rows.balanced(positive, negative, most_held if rule.held else most):
-                self.rows.put(wordings_of(rule), self.text(package), truth, 'deb:' + rule.tag, 'debian',
-                              held=rule.held, is_test=self.is_test(package), x=self.pick.choice(rule.phrases))
+            self.put_believed(rule, positive, negative, most_held if rule.held else most, 'deb:')
 
     def section_rows(self, most=190, most_held=20):
         for rule in read_rules('sections'):
             positive = list(self.by_section[rule.tag])
             negative = [package for package in self.packages[:9000] if package.section != rule.tag]
-            for package, truth in self.rows.balanced(positive, negative, most_held if rule.held else most):
-                self.rows.put(wordings_of(rule), self.text(package), truth, 'section:' + rule.tag, 'debian',
-                              held=rule.held, is_test=self.is_test(package), x=self.pick.choice(rule.phrases))
+            self.put_believed(rule, positive, negative, most_held if rule.held else most, 'section:')
+
+    def fits_section(self, rule, package):
+        """A package lies in one section, whatever else it is about. A topic must be named to be believed."""
+        return '::' in rule.tag or rule.relation == 'isa' or names(rule, f'{package.summary} {package.body}')
 
     def summary_pairs(self, count=6500):
         """A long description against a summary; hard negatives come from the same section."""
@@ -144,15 +187,17 @@ class DebianSource:
                                    is_test=self.is_test(package))
 
     def section_pairs(self, start=6500, count=4500):
-        names = {rule.tag: (re.sub(r'^(an?) ', '', rule.phrases[0]), rule.held) for rule in read_rules('sections')}
+        rules = {rule.tag: rule for rule in read_rules('sections')}
         for package in self.packages[start:start + count]:
-            if package.section not in names:
+            if package.section not in rules:
                 continue
             truth = self.pick.random() < .5
-            section = package.section if truth else self.pick.choice([n for n in names if n != package.section])
-            held = names[section][1] or names[package.section][1]
-            self.rows.put_pair(PAIR_ABOUT, (self.text(package), names[section][0]), truth, 'pair:section', held=held,
-                               is_test=self.is_test(package))
+            section = package.section if truth else self.pick.choice([n for n in rules if n != package.section])
+            rule, held = rules[section], rules[section].held or rules[package.section].held
+            text = self.believed(rule, package, truth)
+            if text:
+                name = re.sub(r'^(an?) ', '', rule.phrases[0])
+                self.rows.put_pair(PAIR_ABOUT, (text, name), truth, 'pair:section', held=held, is_test=self.is_test(package))
 
     def long_rows(self, count=7500):
         """Lists of 2 to 7 descriptions with the fact in one of them."""
@@ -167,18 +212,21 @@ class DebianSource:
             size = self.pick.randint(2, 7)
             while len(listed) < size:
                 package = self.pick.choice(tagged)
-                if not any(tag.startswith(rule.tag) for tag in package.tags):
-                    listed.append(package)
+                line = self.line(package)
+                if not has(package, rule.tag) and can_deny(rule, line):
+                    listed.append(line)
             if truth:
-                listed[self.pick.randrange(size)] = self.pick.choice(self.by_tag[rule.tag])
-            self.rows.put(SOME_IS if rule.relation == 'isa' else SOME_ABOUT, self.listing(listed), truth,
-                          'long:' + rule.tag, 'long', held=rule.held, is_test=number % 10 == 0,
+                lines = [self.line(self.pick.choice(self.by_tag[rule.tag])) for _ in range(12)]
+                named = [line for line in lines if can_affirm(rule, line)]
+                if not named:
+                    continue
+                listed[self.pick.randrange(size)] = named[0]
+            self.rows.put(SOME_IS if rule.relation == 'isa' else SOME_ABOUT, self.pick.choice(['\n\n', '\n']).join(listed),
+                          truth, 'long:' + rule.tag, 'long', held=rule.held, is_test=number % 10 == 0,
                           x=self.pick.choice(rule.phrases))
 
-    def listing(self, packages):
-        line = lambda package: f'{package.name}: {package.summary}. ' + package.body.replace('\n', ' ')[
-            :self.pick.choice([200, 400, 700])]
-        return self.pick.choice(['\n\n', '\n']).join(map(line, packages))
+    def line(self, package):
+        return f'{package.name}: {package.summary}. ' + package.body.replace('\n', ' ')[:self.pick.choice([200, 400, 700])]
 
     def language_rows(self, count=1500):
         """Which language is it, and is it a translation: from Debian's translated descriptions."""

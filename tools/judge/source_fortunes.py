@@ -1,6 +1,7 @@
 """Rows from fortunes and example sentences: topics of short texts, mentioned words and kinds of things, surface marks."""
 import re
 
+from naming import can_deny, names
 from rows import bucket
 from source_debian import read_rules, wordings_of
 from source_wordnet import COMMON
@@ -62,8 +63,9 @@ class FortuneSource:
     def topic_rows(self, each=90):
         for rule in read_rules('fortunes'):
             others = [text for name, texts in self.files.items() if name != rule.tag and name not in MIXED_FILES
-                      for text in self.pick.sample(texts, min(20, len(texts)))]
-            for text, truth in self.rows.balanced(list(self.files[rule.tag]), others, each):
+                      for text in self.pick.sample(texts, min(30, len(texts))) if can_deny(rule, text)]
+            own = [text for text in self.files[rule.tag] if rule.relation == 'isa' or names(rule, text)]
+            for text, truth in self.rows.balanced(own, others, each):
                 self.put(wordings_of(rule), text, truth, 'fortune:' + rule.tag, held=rule.held,
                          x=self.pick.choice(rule.phrases))
 
@@ -73,8 +75,7 @@ class FortuneSource:
         for name, phrase, key in categories:
             below = self.net.below(key)
             anyhow = {word.lower() for key in below for word in self.net.synsets[key].words}
-            mostly = {word for word, senses in self.net.senses.items() if len(word) > 2 and senses[0] in below
-                      and sum(sense in below for sense in senses) >= .6 * len(senses)}
+            mostly = {word for word in anyhow if len(word) > 2 and self.net.is_mainly(word, below)}
             forms = lambda text: words_of(text) | {word[:-1] for word in words_of(text) if word.endswith('s')}
             positive = [text for text in self.pool if forms(text) & mostly]
             negative = [text for text in self.pick.sample(self.pool, 3000) if not forms(text) & anyhow]

@@ -6,8 +6,10 @@ from wording import Wordings
 
 MORE = 'Is {x} more than {t}?|{X} is above {t}.|Is {x} over {t}?|{x} exceeds {t}|Is {x} higher than {t}?'.split('|')
 LESS = 'Is {x} less than {t}?|{X} is below {t}.|Is {x} under {t}?|{x} is smaller than {t}|Is {x} lower than {t}?'.split('|')
-LEAST = 'Is {x} at least {t}?|{X} is {t} or more.|{X} is not below {t}.'.split('|')
-MOST = 'Is {x} at most {t}?|{X} is {t} or less.|{X} does not exceed {t}.'.split('|')
+LEAST = ('Is {x} at least {t}?|{X} is {t} or more.|{X} is no less than {t}.|Is {x} {t} or higher?|{X} is not under {t}.|{x} not less than {t}|'
+         '{X} is not below {t}.').split('|')
+MOST = ('Is {x} at most {t}?|{X} is {t} or less.|{X} is no more than {t}.|Is {x} {t} or lower?|{X} is not over {t}.|{x} not more than {t}|'
+        '{X} does not exceed {t}.').split('|')
 SAME = 'Is {x} {t}?|{X} is {t}.|Is {x} exactly {t}?|{X} equals {t}.'.split('|')
 
 

@@ -1,6 +1,7 @@
 """Generated reviews of things and places with planted opinion, aspects, defects, delivery, service and price."""
 import dataclasses
 import pathlib
+import re
 
 from bank import fill_slots
 from rows import bucket
@@ -21,15 +22,15 @@ SENTIMENT = wordings(
 RECOMMEND = wordings('Would the author recommend it?|The writer recommends it.|Would they buy or visit again?'
                      '|Is this a recommendation?', 'Is this an endorsement?',
                      'Does the author advise against it?|The writer warns others.', .3)
-MENTION = wordings('Does the review mention the {x}?|The {x} is mentioned.|mentions the {x}|Is the {x} discussed?'
+MENTION = wordings('Does the review mention the {x}?|There is a mention of the {x}.|mentions the {x}|Is there talk of the {x}?'
                    '|Does the writer say anything about the {x}?|the {x}',
-                   'Is there a comment on the {x}?|The {x} is one of the points raised.', 'The {x} is not mentioned.')
-PRAISE = wordings('Does the reviewer praise the {x}?|The {x} is praised.|Did they like the {x}?'
-                  '|Is the {x} described as good?|The writer is happy with the {x}.',
-                  'Is the opinion of the {x} favourable?|The {x} gets a good mark.')
-BLAME = wordings('Does the reviewer complain about the {x}?|The {x} is criticised.|Is the {x} described as bad?'
+                   'Is there a comment on the {x}?|One of the points raised concerns the {x}.', 'There is nothing about the {x}.')
+PRAISE = wordings('Does the reviewer praise the {x}?|There is praise for the {x}.|Did they like the {x}?'
+                  '|Does it call the {x} good?|The writer is happy with the {x}.',
+                  'Is the opinion of the {x} favourable?|A good mark goes to the {x}.')
+BLAME = wordings('Does the reviewer complain about the {x}?|There is criticism of the {x}.|Does it call the {x} bad?'
                  '|complains about the {x}|The writer is unhappy with the {x}.',
-                 'Is the opinion of the {x} unfavourable?|The {x} gets a bad mark.')
+                 'Is the opinion of the {x} unfavourable?|A bad mark goes to the {x}.')
 BROKEN = wordings('Is the product broken?|Does the review report a defect?|The item was damaged.|broken or defective'
                   '|Did it arrive in pieces or stop working?|The product has a defect.|Was there any damage?'
                   '|Does the customer say that it broke?|It is faulty.|Did something break?',
@@ -101,7 +102,10 @@ class ReviewSource:
                  'The {a} turned out to be {w}.', 'Also, {w} {a}.', '{a}: {w}']
         if is_test:
             forms = ['{w}, that is my word for the {a}.', 'The {a} struck me as {w}.', 'The {a} is not {o} at all.']
-        text = self.pick.choice(forms).format(a=name, w=word, m=more, o=opposite)
+        form = self.pick.choice(forms)
+        if re.search('[^s]s$', name):
+            form = form.replace('{a} is', '{a} are').replace('{a} was', '{a} were').replace('it is', 'they are')
+        text = form.format(a=name, w=word, m=more, o=opposite)
         return text[0].upper() + text[1:]
 
     def make_one(self, number):
@@ -151,6 +155,8 @@ class ReviewSource:
         elif chance < .74 and opinions:
             self.ask_aspect(subject, opinions, put)
         else:
+            if 'hotline' in subject.aspects:  # whoever judges a hotline had to do with the service
+                flags = {name: value for name, value in flags.items() if name != 'service'}
             name = self.flag_to_ask(flags)
             asked = {'broken': BROKEN, 'late': LATE, 'service': SERVICE, 'pricey': PRICEY}[name]
             put(asked, flags[name], name)

@@ -4,7 +4,8 @@ import dataclasses
 import functools
 import re
 
-from rows import bucket
+from naming import stem_names
+from rows import bucket, with_article
 from wording import (ABOUT, DEFINES, FACT, KIND_OF, PAIR_DEFINES, PAIR_KIND, PAIR_OPPOSITE, PAIR_SYNONYM)
 
 COMMON = dict(animal='n00015388', person='n00007846', plant='n00017222', disease='n14070360', tool='n04451818',
@@ -50,6 +51,13 @@ class WordNet:
             if not line.startswith(' '):
                 fields = line.split()
                 self.senses[fields[0]] = ['n' + offset for offset in fields[-int(fields[2]):]]
+        self.other_words = {line.split(' ', 1)[0] for part in ('verb', 'adj', 'adv') for line in
+                            (directory / f'index.{part}').read_text(encoding='utf8').splitlines()}
+        self.counts = collections.defaultdict(dict)  # word: {(part of speech, sense): occurrences}
+        for line in (directory / 'cntlist.rev').read_text(encoding='utf8').splitlines():
+            key, number, count = line.split()
+            word, _, rest = key.partition('%')
+            self.counts[word][rest[0], int(number)] = int(count)
         self.hypernyms = {key: [target for symbol, target, _ in synset.pointers if symbol in ('@', '@i')]
                           for key, synset in self.synsets.items() if key[0] == 'n'}
         self.children = collections.defaultdict(list)
@@ -75,12 +83,19 @@ class WordNet:
             key, depth = self.hypernyms[key][0], depth + 1
         return depth
 
+    def is_mainly(self, word, keys):
+        """Whether `word` mostly means one of the noun synsets `keys`: by WordNet's counts over all parts of speech, where it has
+        none by the order of senses, and then only if it is a noun alone."""
+        word = word.lower().replace(' ', '_')
+        counted = self.counts.get(word, {})
+        senses = self.senses.get(word, [])
+        meant = [number for number, key in enumerate(senses, 1) if key in keys]
+        if sum(counted.values()):
+            return sum(counted.get(('1', number), 0) for number in meant) > .6 * sum(counted.values())
+        return bool(meant) and meant[0] == 1 and word not in self.other_words and len(meant) >= .6 * len(senses)
+
     def senses_of(self, word):
         return self.senses.get(word.lower().replace(' ', '_'), [])
-
-
-def _with_article(word):
-    return ('an ' if word[0] in 'aeiou' else 'a ') + word
 
 
 class WordNetSource:
@@ -90,8 +105,10 @@ class WordNetSource:
     def text(self, key):
         synset = self.net.synsets[key]
         word, gloss = self.pick.choice(synset.words[:2]), synset.gloss
-        forms = [gloss] * 8 + [f'{word}: {gloss}'] * 6 + [word] * 2 + [f'{word} ({gloss})']
-        forms += [f'{_with_article(word).capitalize()}. {gloss[0].upper()}{gloss[1:]}.']
+        forms = [gloss] * 8 + [f'{word}: {gloss}'] * 6 + [f'{word} ({gloss})']
+        if self.net.senses_of(word)[:1] == [key]:  # alone it means that
+            forms += [word] * 2
+        forms += [f'{with_article(word).capitalize()}. {gloss[0].upper()}{gloss[1:]}.']
         return self.pick.choice(forms + ['; '.join([gloss] + synset.examples[:2])] * 2)
 
     def test_of(self, text):
@@ -100,23 +117,34 @@ class WordNetSource:
     def category_rows(self, categories=1600, each=11):
         net = self.net
         fits = lambda key: (40 <= len(net.below(key)) <= 9000 and net.depth(key) >= 3
-                            and net.synsets[key].words[0][0].islower() and len(net.synsets[key].words[0]) < 22)
+                            and net.synsets[key].words[0][0].islower() and len(net.synsets[key].words[0]) < 22
+                            and net.senses_of(net.synsets[key].words[0])[:1] == [key])
         chosen = [key for key in net.hypernyms if fits(key)]
         self.pick.shuffle(chosen)
         for key in chosen[:categories]:
             below, parent = net.below(key), net.hypernyms[key][0]
             siblings = [item for item in net.below(parent) if item not in below and item != key]
-            negative = [item for item in self.pick.sample(net.nouns, 60) if item not in below][:12]
+            negative = [item for item in self.pick.sample(net.nouns, 60) if item not in below][:14]
             if len(siblings) > 30 and net.hypernyms.get(parent):
-                negative = self.pick.sample(sorted(siblings), 6) + negative[:8]
+                negative = self.pick.sample(sorted(siblings), 9) + negative[:8]
             held = bucket(key, 8) == 0
             self.kind_rows(key, sorted(below), negative, each, held)
 
+    def can_deny(self, item, key):
+        """Whether an item outside a category may be called none of it: its gloss does not name the category, and no sense of its
+        words is in it."""
+        net, below = self.net, self.net.below(key)
+        synset = net.synsets[item]
+        shown = ' '.join([synset.gloss, *synset.words[:2], *synset.examples[:2]])
+        return (not stem_names(net.synsets[key].words, shown)
+                and not any(sense in below for word in synset.words[:2] for sense in net.senses_of(word)))
+
     def kind_rows(self, key, positive, negative, most, held, name=None):
-        words = self.net.synsets[key].words
+        words = [word for word in self.net.synsets[key].words[:2] if self.net.senses_of(word)[:1] == [key]] or [name]
+        negative = [item for item in negative if self.can_deny(item, key)]
         for item, truth in self.rows.balanced(positive, negative, most):
             text = self.text(item)
-            shown = name or (self.pick.choice(words[:2]) if self.pick.random() < .25 else words[0])
+            shown = name or (self.pick.choice(words) if self.pick.random() < .25 else words[0])
             self.rows.put(KIND_OF, text, truth, 'wordnet:' + (name or words[0]), 'wordnet', held=held,
                           is_test=self.test_of(text), x=shown)
 
@@ -133,9 +161,12 @@ class WordNetSource:
                 if symbol == ';c':
                     topics[target].append(key)
         topics = {topic: members for topic, members in topics.items() if len(members) >= 12}
-        everything = [key for members in topics.values() for key in members]
+        everything = [(topic, key) for topic, members in topics.items() for key in members]
         for topic, members in topics.items():
-            negative = [key for key in self.pick.sample(everything, 120) if key not in members]
+            related = self.net.below(topic) | {topic} | {other for other in topics if topic in self.net.below(other)}
+            shown = lambda key: ' '.join([self.net.synsets[key].gloss, *self.net.synsets[key].words[:2], *self.net.synsets[key].examples])
+            negative = [key for other, key in self.pick.sample(everything, 120) if other not in related and key not in members
+                        and not stem_names(self.net.synsets[topic].words, shown(key))]
             for key, truth in self.rows.balanced(list(members), negative, each):
                 synset = self.net.synsets[key]
                 head = self.pick.choice(synset.words[:2]) + ': ' if self.pick.random() < .5 else ''
@@ -211,8 +242,8 @@ class WordNetSource:
         if not as_text:
             self.rows.put_pair(PAIR_KIND, (word, category), truth, 'pair:kind', is_test=self.test_of(word))
             return
-        text = self.pick.choice([f'{_with_article(word).capitalize()} is {_with_article(category)}.',
-                                 f'{_with_article(word).capitalize()} is a kind of {category}.',
+        text = self.pick.choice([f'{with_article(word).capitalize()} is {with_article(category)}.',
+                                 f'{with_article(word).capitalize()} is a kind of {category}.',
                                  f'{word.capitalize()} is a type of {category}.'])
         self.rows.put(FACT, text, truth, 'fact', 'wordnet', is_test=self.test_of(text))
 

@@ -2,10 +2,12 @@
 """Repeats the embedded judge's training from nothing: sources, rows, four seeds on the GPU, tables, adapter file.
 
     train.py [WORKDIR] [--seeds 0 1 2 3] [--speeches FILE.jsonl.gz] [--install]
+    train.py [WORKDIR] --prepare [--before COMMIT]     everything that needs no GPU: WORKDIR/pack is what judge_plan.py needs
 
 WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
 what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The seed with the best AUC on unseen kinds, or the mean
-of all seeds where that is better, is written to WORKDIR/adapter.safetensors, with --install to models/.
+of all seeds where that is better, is written to WORKDIR/adapter.safetensors, with --install to models/. --before packs the test rows
+that the programs of an older commit make, so that a table shows old and new rules side by side.
 """
 import argparse
 import pathlib
@@ -27,7 +29,18 @@ def run(script, *arguments):
     subprocess.run([*program, str(HERE / script), *map(str, arguments)], check=True)
 
 
-def prepare(work, gguf, speeches):
+def rows_before(work, commit):
+    """The folder of the test rows that `commit` makes of the same sources."""
+    code, data = work / f'code-{commit}', work / f'data-{commit}'
+    if not (data / 'kind.jsonl').exists():
+        code.mkdir(parents=True, exist_ok=True)
+        archive = subprocess.run(['git', '-C', ROOT, 'archive', commit, 'tools/judge'], check=True, capture_output=True).stdout
+        subprocess.run(['tar', '-x', '-C', code], input=archive, check=True)
+        subprocess.run([sys.executable, code / 'tools/judge/judge_data.py', work / 'sources', data], check=True)
+    return data
+
+
+def prepare(work, gguf, speeches, before):
     if not (work / 'sources').exists():
         run('judge_sources.sh', work / 'sources')
     if not (work / 'data/train.jsonl').exists():
@@ -36,7 +49,8 @@ def prepare(work, gguf, speeches):
     if not (work / 'pack/weights-0.bin').exists():
         run('judge_pack.py', 'weights', gguf, work / 'pack')
     if not (work / 'pack/rows.bin').exists():
-        run('judge_pack.py', 'rows', gguf, work / 'pack', '--data', work / 'data')
+        older = ['--before', rows_before(work, before)] if before else []
+        run('judge_pack.py', 'rows', gguf, work / 'pack', '--data', work / 'data', *older)
 
 
 def train(work, name, *options):
@@ -49,7 +63,7 @@ def best_on_kinds(data, runs):
     rows = read_rows(data)
     of = np.array([row['split'] == 'kind' for row in rows])
     truths = np.array([row['truth'] for row in rows], int)[of]
-    return max(runs, key=lambda path: auc(np.load(path)['margins'][of], truths))
+    return max(runs, key=lambda path: auc(np.load(path)['margins'][:len(rows)][of], truths))
 
 
 def main():
@@ -58,10 +72,14 @@ def main():
     parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
     parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2, 3])
     parser.add_argument('--speeches', type=pathlib.Path)
+    parser.add_argument('--prepare', action='store_true')
+    parser.add_argument('--before', metavar='COMMIT')
     parser.add_argument('--install', action='store_true')
     arguments = parser.parse_args()
     work = arguments.work
-    prepare(work, arguments.gguf, arguments.speeches)
+    prepare(work, arguments.gguf, arguments.speeches, arguments.before)
+    if arguments.prepare:
+        return
     train(work, 'raw', '--raw')
     for seed in arguments.seeds:
         train(work, f's{seed}', '--seed', seed)

@@ -35,15 +35,15 @@ KIND_OF = wordings(
     '|This is a type of {x}.|It is a {x}.|Is it {x}?|a kind of {x}|Is this a {x}?|Does the definition fit a {x}?'
     '|Decide whether this is a type of {x}.|Is the described thing an example of {x}?'
     '|Does this belong to the category {x}?',
-    'Is this an instance of {x}?|What is described is a {x}.'
-    '|Determine if the described thing falls under {x}.|Could you call this a {x}?',
+    'Is this an instance of {x}?|What is described is a kind of {x}.'
+    '|Determine if the described thing falls under {x}.|Could one count this as {x}?',
     'This is not a kind of {x}.|It is no {x}.')
 ABOUT = wordings(
     'Is this about {x}?|Is the text about {x}?|This is about {x}.|Does it deal with {x}?|The topic is {x}.|about {x}'
-    '|Does this text discuss {x}?|The document concerns {x}.|Check if the text is related to {x}.|Is {x} the subject?'
+    '|Does this text discuss {x}?|The document concerns {x}.|Check if the text is related to {x}.|Is its subject {x}?'
     '|Does this have to do with {x}?|Is the main topic {x}?|it is related to {x}|topic: {x}'
     '|Tell me if this is on the subject of {x}.|Is the document about {x}?|True if the text is about {x}.',
-    'Is this passage about {x}?|Is {x} a theme of this document?|The text relates to {x}.'
+    'Is this passage about {x}?|Does this document have {x} among its themes?|The text relates to {x}.'
     '|Would someone interested in {x} find this relevant?',
     'This is not about {x}.|The text has nothing to do with {x}.')
 MENTIONS = wordings(
@@ -70,7 +70,7 @@ SOME_IS = wordings(
 SOME_ABOUT = wordings(
     'Is any part of it about {x}?|Does the document mention {x}?|One of the items is about {x}.'
     '|Some of the text deals with {x}.|Does any of the descriptions concern {x}?',
-    'Is {x} touched on anywhere in the document?|There is something about {x} in this text.')
+    'Does the document touch on {x} anywhere?|There is something about {x} in this text.')
 
 PAIR_DEFINES = wordings(
     'Does the description in {0} fit the word {1}?|Is {0} a definition of {1}?|{0} describes {1}.'
@@ -145,7 +145,7 @@ _S_NEGATED = 'It is not said that {c}.|Is it untrue that {c}?'
 def third_person(verb_phrase):
     """`ask for a refund` -> `asks for a refund`."""
     verb, _, rest = verb_phrase.partition(' ')
-    irregular = {'have': 'has', 'be': 'is', 'do': 'does', 'go': 'goes', 'no': 'no'}
+    irregular = {'have': 'has', 'be': 'is', 'do': 'does', 'go': 'goes'}
     if verb in irregular:
         verb = irregular[verb]
     elif re.search(r'(s|x|z|ch|sh)$', verb):
@@ -155,6 +155,12 @@ def third_person(verb_phrase):
     else:
         verb += 's'
     return f'{verb} {rest}'.strip()
+
+
+def _of_being(question):
+    """`Does the writer be late?` -> `Is the writer late?`"""
+    question = re.sub(r'\b([dD])oes (the [^?]*?) be ', lambda match: f"{'I' if match[1] == 'D' else 'i'}s {match[2]} ", question)
+    return question.replace('does not be ', 'is not ')
 
 
 def inverted(clause):
@@ -189,5 +195,5 @@ def phrase_wordings(style, phrases, test_phrases, subjects):
             for subject in subjects if style != 's' else subjects[:1]:
                 values = {'s': subject, 'v3': third_person(phrase), 'v': phrase, 'j': phrase, 'c': phrase,
                           'C': phrase[0].upper() + phrase[1:], 'Q': inverted(phrase)}
-                out[part].extend(_fill(pattern, values))
+                out[part].extend(map(_of_being, _fill(pattern, values)))
     return Wordings(*out)
