@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from naming import can_affirm, can_deny, names
-from rows import bucket
+from rows import bucket, with_article
 from wording import (ABOUT, IS_A, PAIR_ABOUT, PAIR_SUMMARY, PAIR_TRANSLATION, SOME_ABOUT, SOME_IS, TEXT_IS)
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
@@ -228,7 +228,7 @@ class DebianSource:
     def line(self, package):
         return f'{package.name}: {package.summary}. ' + package.body.replace('\n', ' ')[:self.pick.choice([200, 400, 700])]
 
-    def language_rows(self, count=1500):
+    def language_rows(self, count=5000):
         """Which language is it, and is it a translation: from Debian's translated descriptions."""
         found = {name: read_translations(path, code) for code, name in LANGUAGES.items()
                  if (path := self.directory / f'Translation-{code}').exists()}
@@ -251,7 +251,7 @@ class DebianSource:
             if self.pick.random() < .15 and name in english:
                 text, truth = english[name].body[:400], asked == 'English'
             held = asked in HELD_LANGUAGES or language in HELD_LANGUAGES
-            phrase = self.pick.choice(['a {} text', 'in {}', 'written in {}', 'in the {} language']).format(asked)
+            phrase = self.pick.choice([with_article(asked) + ' text', f'in {asked}', f'written in {asked}', f'in the {asked} language'])
             self.rows.put(TEXT_IS, text, truth, 'language:' + asked, 'language', held=held, is_test=is_test, x=phrase)
 
     def make(self):

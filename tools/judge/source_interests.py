@@ -43,7 +43,7 @@ class InterestSource:
         product = ' '.join(dict.fromkeys(named))
         product = fill_slots(self.pick.choice(PRODUCT_FORMS).replace('{p}', product), self.pick)
         profile = self.profile(wanted, is_test)
-        if self.pick.random() < .12:
+        if self.pick.random() < .2:
             self.rows.put(ONE_TEXT, profile, truth, 'interest:product', 'interests', is_test=is_test, x=product)
         else:
             self.rows.put_pair(PAIR_BUYS, (profile, product), truth, 'pair:buys', is_test=is_test)
@@ -77,7 +77,7 @@ class NeedSource:
             if other and product in other.true:
                 other = None
         product = fill_slots(self.pick.choice(PRODUCT_FORMS).replace('{p}', product), self.pick)
-        if self.pick.random() < .12:
+        if self.pick.random() < .2:
             self.rows.put(ONE_TEXT, self.profile(need, other), truth, 'interest:product', 'interests', is_test=is_test, x=product)
         else:
             self.rows.put_pair(PAIR_BUYS, (self.profile(need, other), product), truth, 'pair:buys near', is_test=is_test)

@@ -136,10 +136,10 @@ class ReviewSource:
         flags = {}
         for name, denial in (('broken', 'intact'), ('late', 'intime'), ('service', 'noservice'), ('pricey', 'cheapgood')):
             chance = self.pick.random()
-            flags[name] = chance < .13
+            flags[name] = chance < .2
             if flags[name]:
                 lines.append(self.some(self.shared[name], is_test))
-            elif chance < .24:
+            elif chance < .34:
                 lines.append(self.some(self.shared[denial], is_test))
         return flags
 
@@ -147,12 +147,12 @@ class ReviewSource:
         options = dict(held=subject.held, is_test=is_test)
         put = lambda asked, truth, kind, x='': self.rows.put(asked, text, truth, 'review:' + kind, 'reviews', x=x, **options)
         chance = self.pick.random()
-        if chance < .42:
+        if chance < (.25 if opinions else .42):
             noun = self.pick.choice(['product', 'purchase', subject.name, subject.name])
             put(SENTIMENT, good, 'sentiment', noun)
-        elif chance < .48:
+        elif chance < (.31 if opinions else .48):
             put(RECOMMEND, good, 'recommend')
-        elif chance < .74 and opinions:
+        elif chance < .78 and opinions:
             self.ask_aspect(subject, opinions, put)
         else:
             if 'hotline' in subject.aspects:  # whoever judges a hotline had to do with the service
@@ -174,10 +174,10 @@ class ReviewSource:
             name = self.pick.choice(list(opinions) if truth else absent)
             put(MENTION, truth, 'aspect', name)
             return
-        want = self.pick.random() < .5
+        want = self.pick.choice(list(opinions.values())) if truth else self.pick.random() < .5
         right = [name for name, opinion in opinions.items() if opinion == want]
         wrong = [name for name, opinion in opinions.items() if opinion != want] or absent
-        if truth and right or not truth:
+        if right if truth else wrong:
             put(PRAISE if want else BLAME, truth, 'polarity', self.pick.choice(right if truth else wrong))
 
     def make_opinion(self, number):
