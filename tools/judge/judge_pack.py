@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs base weights and token ids for a training machine that has neither the model nor the sources.
 
-    judge_pack.py weights GGUF OUT [--limit-mb 48]    OUT/weights-0.bin, weights-1.bin, ..: each under the limit
+    judge_pack.py weights GGUF OUT [--limit-mb 54]    OUT/weights-0.bin, weights-1.bin, ..: each under the limit
     judge_pack.py rows GGUF OUT --data DATA [--before DATA]   OUT/rows.bin: token ids, lengths, truths, split sizes, tasks;
                                                       with the test rows of other data behind its own, as another split
 
@@ -102,7 +102,7 @@ def main():
     parser.add_argument('out', type=pathlib.Path)
     parser.add_argument('--data', type=pathlib.Path)
     parser.add_argument('--before', type=pathlib.Path)
-    parser.add_argument('--limit-mb', type=float, default=48)
+    parser.add_argument('--limit-mb', type=float, default=54)
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.what == 'weights':
