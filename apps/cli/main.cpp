@@ -112,6 +112,7 @@ int ShowCalibration(const Options& options) {
   if (rates.bf16_flops_per_second > 0) {
     fmt::print("matrix products, bf16  {:8.1f} GFLOP/s\n", rates.bf16_flops_per_second / 1e9);
   }
+  fmt::print("matrix products, int8  {:8.1f} GFLOP/s\n", rates.int8_flops_per_second / 1e9);
   fmt::print("memory, read           {:8.1f} GB/s\n", rates.bytes_per_second / 1e9);
   fmt::print("kept in {}\n", rates.path);
   return 0;

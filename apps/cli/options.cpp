@@ -35,6 +35,11 @@ const std::map<std::string, Dialect> kDialects = {{"snowflake", Dialect::kSnowfl
 const std::map<std::string, ActivationScales> kScales = {{"exact", ActivationScales::kExact},
                                                          {"ue8m0", ActivationScales::kUe8m0}};
 
+const std::map<std::string, ComputeType> kComputeTypes = {{"auto", ComputeType::kAuto},
+                                                          {"bf16", ComputeType::kBf16},
+                                                          {"f32", ComputeType::kF32},
+                                                          {"int8", ComputeType::kInt8}};
+
 /// Options as text, before they are understood.
 struct Raw {
   std::string command;
@@ -48,6 +53,7 @@ struct Raw {
   std::string progress = "auto";
   std::string kv_memory;
   std::string activation_scales = "exact";
+  std::string compute_type = "auto";
 };
 
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -171,6 +177,9 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--activation-scales", raw.activation_scales,
                  "of fp8 models on a GPU: exact (default), or ue8m0 to compare with engines that "
                  "round them up to powers of two");
+  app.add_option("--compute-type", raw.compute_type,
+                 "of a CPU: auto (default: bf16 where that is fast, else f32), f32, bf16, or int8 "
+                 "for quantised files, which is faster and less exact");
   app.add_flag("-q", options.quiet, "no notices");
   app.add_flag("-v", options.verbose, "more notices");
   app.set_version_flag("--version", "quail " + Version());
@@ -223,6 +232,7 @@ void CheckOutput(const Options& options) {
 void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
   options.config.dialect = Choose(kDialects, raw.dialect, "--dialect");
   options.config.activation_scales = Choose(kScales, raw.activation_scales, "--activation-scales");
+  options.config.compute_type = Choose(kComputeTypes, raw.compute_type, "--compute-type");
   options.progress = Choose(kProgress, raw.progress, "--progress");
   options.format = ChooseFormat(options, raw);
   if (!kBackends.contains(options.config.backend)) {

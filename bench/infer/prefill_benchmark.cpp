@@ -1,6 +1,7 @@
 // Forward passes of the CPU backend, and oneDNN's bare products of the same shapes beside them.
 //
-// usage: prefill_benchmark MODEL.gguf [THREADS [f32|bf16]]
+// usage: prefill_benchmark MODEL.gguf [THREADS [f32|bf16|int8 ..]]
+//   One measurement for each type named, in one run.
 // Prints, in wall and in processor seconds (a busy machine stretches only the first):
 //   load       opening and packing the weights
 //   products   the linear layers alone, tokens/s: the ceiling
@@ -90,8 +91,8 @@ void Run(const Model& model, Backend& backend, const PrefillBatch& batch) {
 
 /// Seconds of all linear layers of one block on kChunk rows, times the number of blocks.
 Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
-                        quail::infer::cpu::ElementType type, std::size_t threads) {
-  cpu::LinearEngine engine(type);
+                        const cpu::CpuOptions& options, std::size_t threads) {
+  cpu::LinearEngine engine(*options.type, options.products);
   std::vector<cpu::LinearWeight> layers;
   for (const char* name : {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
                            "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
@@ -108,16 +109,27 @@ Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
         memory->queries.Reserve(cpu::kMaxProductRows * columns * sizeof(float));
         memory->rows.Reserve(cpu::kMaxProductRows * static_cast<std::size_t>(layer.rows()) *
                              sizeof(float));
-        engine.Multiply(
-            layer.panels()[0], layer.columns(),
-            {cpu::kMaxProductRows, memory->queries.data(), memory->rows.floats(), false},
-            memory->product);
+        engine.Multiply(layer.panels()[0],
+                        {engine.Prepare(memory->queries.data(), cpu::kMaxProductRows,
+                                        layer.columns(), memory->product),
+                         memory->rows.floats(), false},
+                        memory->product);
       }
     });
   });
   const double chunks =
       static_cast<double>(kChunk) / static_cast<double>(kProducts * cpu::kMaxProductRows);
   return {seconds.wall * spec.layers * chunks, seconds.processor * spec.layers * chunks};
+}
+
+cpu::CpuOptions OptionsOf(const char* type, std::size_t threads) {
+  cpu::CpuOptions options;
+  options.threads = threads;
+  const bool bf16 = std::strcmp(type, "f32") != 0 && cpu::Bf16IsFast();
+  options.type =
+      bf16 || std::strcmp(type, "bf16") == 0 ? cpu::ElementType::kBf16 : cpu::ElementType::kF32;
+  if (std::strcmp(type, "int8") == 0) options.products = cpu::ProductType::kInt8;
+  return options;
 }
 
 void Measure(const char* path, std::size_t threads, const cpu::CpuOptions& options) {
@@ -129,15 +141,14 @@ void Measure(const char* path, std::size_t threads, const cpu::CpuOptions& optio
   const auto backend = cpu::CreateCpuBackend(options);
   const auto model = LoadModel({spec, {10, 20, 30, 40}, false}, *weights, *backend);
   backend->ReserveKv({spec.layers, spec.kv_heads, spec.head_dim}, kAnchor);
-  const bool f32 = backend->info().compute_type == quail::spec::WeightType::kF32;
   std::printf("%s, %s, %d threads, %s, own loops %s\n", path, backend->info().device.c_str(),
-              backend->info().threads, f32 ? "f32" : "bf16",
+              backend->info().threads,
+              std::string(quail::spec::NameOf(backend->info().compute_type)).c_str(),
               std::string(cpu::SelectKernels(options.isa).name).c_str());
   std::printf("load       %.2f s of wall, %.2f s of processor time\n", watch.seconds(),
               ProcessorSeconds() - before);
 
-  const auto type = f32 ? cpu::ElementType::kF32 : cpu::ElementType::kBf16;
-  const Seconds products = MeasureProducts(*weights, spec, type, threads);
+  const Seconds products = MeasureProducts(*weights, spec, options, threads);
   Print("products", kChunk, "tokens", products);
   const double flop = 2.0 * static_cast<double>(spec.block_parameters()) * kChunk;
   std::printf("           %.0f GFLOP/s of wall, %.0f of processor time\n",
@@ -167,18 +178,14 @@ void Measure(const char* path, std::size_t threads, const cpu::CpuOptions& optio
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: prefill_benchmark MODEL.gguf [THREADS [f32|bf16]]\n");
+    std::fprintf(stderr, "usage: prefill_benchmark MODEL.gguf [THREADS [f32|bf16|int8 ..]]\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  cpu::CpuOptions options;
-  if (argc > 2) options.threads = static_cast<std::size_t>(std::atoi(argv[2]));
-  if (argc > 3) {
-    options.type =
-        std::strcmp(argv[3], "bf16") == 0 ? cpu::ElementType::kBf16 : cpu::ElementType::kF32;
-  }
+  const std::size_t threads = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0;
   try {
-    Measure(argv[1], options.threads, options);
+    if (argc <= 3) Measure(argv[1], threads, OptionsOf("best", threads));
+    for (int i = 3; i < argc; ++i) Measure(argv[1], threads, OptionsOf(argv[i], threads));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

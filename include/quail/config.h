@@ -14,6 +14,11 @@ enum class Dialect : std::uint8_t { kSnowflake, kBigQuery };
 /// two, as engines with ue8m0 scales round them, whose answers ours can then stand beside.
 enum class ActivationScales : std::uint8_t { kExact, kUe8m0 };
 
+/// What the cpu backend multiplies in: as suits the processor (bf16 where it is fast, else f32), or
+/// one of these. Int8 takes weights that the file has in integers (GGUF Q8_0, Q4_0 ..) as bytes
+/// with a scale a row and rounds activations likewise: faster, at a noise of its own.
+enum class ComputeType : std::uint8_t { kAuto, kF32, kBf16, kInt8 };
+
 /// What a running statement tells, at most twice a second.
 struct Progress {
   std::string step;  ///< "filter reviews"
@@ -58,6 +63,10 @@ struct Config {
   bool deterministic = false;
   /// kUe8m0 needs a block-fp8 model on the cuda backend. Verdicts near 0.5 may differ by it.
   ActivationScales activation_scales = ActivationScales::kExact;
+
+  /// Other than kAuto: of the cpu backend. kInt8 is refused where the file's weights are no
+  /// integers. Verdicts near 0.5 may differ by it.
+  ComputeType compute_type = ComputeType::kAuto;
 
   // For benchmarks and tests: work without a model's files. Every one of these is said in the
   // report.

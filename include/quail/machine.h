@@ -44,8 +44,9 @@ struct Calibration {
   std::string source;  ///< how it was measured
   double f32_flops_per_second = 0;
   double bf16_flops_per_second = 0;  ///< 0: not measured, the processor has no fast bf16
-  double bytes_per_second = 0;       ///< reading memory
-  std::string path;                  ///< where it was written
+  double int8_flops_per_second = 0;
+  double bytes_per_second = 0;  ///< reading memory
+  std::string path;             ///< where it was written
 };
 Calibration Calibrate(unsigned threads);
 

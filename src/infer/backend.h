@@ -35,8 +35,9 @@ struct BackendInfo {
   std::int64_t memory_bytes = 0;
   /// Of a device with memory of its own, what is left beside all that has been loaded; 0 elsewhere.
   std::int64_t free_memory_bytes = 0;
-  spec::WeightType compute_type = spec::WeightType::kF32;
-  std::int64_t kv_bytes_per_token = 0;  ///< 0 until ReserveKv
+  spec::WeightType compute_type = spec::WeightType::kF32;  ///< of products
+  std::int32_t kv_value_bytes = 2;                         ///< of one value of K or V
+  std::int64_t kv_bytes_per_token = 0;                     ///< 0 until ReserveKv
   std::int32_t kv_alignment = 1;  ///< a node's KV best begins at a multiple of this many slots
   std::int32_t preferred_chunk_tokens = 0;
   std::int32_t max_chunk_tokens = 0;

@@ -145,7 +145,7 @@ void AiStatement::Plan() {
     optimizer::OptimizerOptions options;
     options.anchor = state_.settings.anchor;
     if (!state_.oracle) CountTokensWith(state_.Model(), options);
-    model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().spec();
+    model_spec_ = state_.oracle ? SpecWithoutModel() : state_.Model().SpecOfDevice();
     ChooseDevice();
     plan_ = optimizer::Optimize(logical_, statistics_, model_spec_, device_spec_, options);
   }

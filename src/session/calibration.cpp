@@ -24,6 +24,7 @@ namespace quail::session {
 namespace {
 
 using infer::cpu::ElementType;
+using infer::cpu::ProductType;
 
 constexpr double kSeconds = 0.3;
 constexpr std::int64_t kSize = 1024;
@@ -45,32 +46,33 @@ class SquareTensor : public infer::WeightTensor {
 
 /// Products of kMaxProductRows rows with a 1024 x 1024 matrix, a matrix a thread, as the model's
 /// passes make them.
-double MeasureProducts(ElementType type, base::ThreadPool& pool) {
-  infer::cpu::LinearEngine engine(type);
+double MeasureProducts(ElementType type, ProductType products, base::ThreadPool& pool) {
+  infer::cpu::LinearEngine engine(type, products);
   const std::shared_ptr<const infer::WeightTensor> part = std::make_shared<SquareTensor>();
   const infer::cpu::LinearWeight weight = engine.Pack(std::span(&part, 1));
   const std::int64_t rows = infer::cpu::kMaxProductRows;
-  std::atomic<std::int64_t> products = 0;
+  std::atomic<std::int64_t> done = 0;
   const auto work = [&](double seconds) {
     pool.ForEach(pool.size(), [&](std::size_t) {
       const infer::cpu::OneThreadScope one_thread;
       std::vector<std::byte> x(static_cast<std::size_t>(rows * kSize) * SizeOf(type), std::byte{0});
       std::vector<float> y(static_cast<std::size_t>(rows * kSize));
-      std::vector<std::byte> scratch;
+      infer::cpu::ProductScratch scratch;
       const base::Stopwatch watch;
       while (watch.seconds() < seconds) {
         for (const auto& panel : weight.panels()) {
-          engine.Multiply(panel, kSize, {rows, x.data(), y.data(), false}, scratch);
+          engine.Multiply(panel, {engine.Prepare(x.data(), rows, kSize, scratch), y.data(), false},
+                          scratch);
         }
-        products += 1;
+        done += 1;
       }
     });
   };
   work(0.05);
-  products = 0;
+  done = 0;
   const base::Stopwatch watch;
   work(kSeconds);
-  return 2.0 * static_cast<double>(rows * kSize * kSize) * static_cast<double>(products) /
+  return 2.0 * static_cast<double>(rows * kSize * kSize) * static_cast<double>(done) /
          watch.seconds();
 }
 
@@ -97,6 +99,7 @@ void Write(const spec::DeviceSpec& device) {
                                     {"memory_bytes", device.memory_bytes},
                                     {"f32_rate", device.f32_rate},
                                     {"bf16_rate", device.bf16_rate},
+                                    {"int8_rate", device.int8_rate},
                                     {"bandwidth", device.bandwidth}};
   const std::filesystem::path path = CalibrationPath();
   std::error_code ignored;
@@ -126,10 +129,11 @@ spec::DeviceSpec MeasureComputer(unsigned threads) {
   spec::DeviceSpec device;
   device.name = backend->info().device;
   device.memory_bytes = static_cast<double>(backend->info().memory_bytes);
-  device.f32_rate = MeasureProducts(ElementType::kF32, pool);
-  if (backend->info().compute_type == spec::WeightType::kBf16) {
-    device.bf16_rate = MeasureProducts(ElementType::kBf16, pool);
-  }
+  const bool bf16 = backend->info().compute_type == spec::WeightType::kBf16;
+  const ElementType best = bf16 ? ElementType::kBf16 : ElementType::kF32;
+  device.f32_rate = MeasureProducts(ElementType::kF32, ProductType::kElements, pool);
+  if (bf16) device.bf16_rate = MeasureProducts(best, ProductType::kElements, pool);
+  device.int8_rate = MeasureProducts(best, ProductType::kInt8, pool);
   device.bandwidth = MeasureReading(pool);
   device.source = fmt::format("quail calibrate, {} threads", pool.size());
   Write(device);
@@ -164,6 +168,7 @@ std::optional<spec::DeviceSpec> ReadCalibration() {
   device.memory_bytes = number("memory_bytes");
   device.f32_rate = number("f32_rate");
   device.bf16_rate = number("bf16_rate");
+  device.int8_rate = number("int8_rate");
   device.bandwidth = number("bandwidth");
   if (device.f32_rate <= 0 || device.bandwidth <= 0) {
     throw unreadable("f32_rate and bandwidth must be above 0");

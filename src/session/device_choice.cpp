@@ -24,8 +24,14 @@ constexpr std::int32_t kCountingChunkTokens = 32768;
 constexpr std::int64_t kCountingKvTokens = 362'250;
 
 std::unique_ptr<infer::Backend> OpenCpu(const Config& config) {
+  using infer::cpu::ElementType;
   infer::cpu::CpuOptions options;
   options.threads = config.threads;
+  if (config.compute_type == ComputeType::kF32) options.type = ElementType::kF32;
+  if (config.compute_type == ComputeType::kBf16) options.type = ElementType::kBf16;
+  if (config.compute_type == ComputeType::kInt8) {
+    options.products = infer::cpu::ProductType::kInt8;
+  }
   return infer::cpu::CreateCpuBackend(options);
 }
 

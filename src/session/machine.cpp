@@ -94,8 +94,9 @@ std::vector<Finding> Examine(const Config& config) {
   findings.push_back(Find("cost model", [] {
     const auto device = session::ReadCalibration();
     if (!device) return std::string("not calibrated: run quail calibrate");
-    return fmt::format("calibrated: {:.0f} GFLOP/s f32, {:.0f} bf16, {:.1f} GB/s",
-                       device->f32_rate / 1e9, device->bf16_rate / 1e9, device->bandwidth / 1e9);
+    return fmt::format("calibrated: {:.0f} GFLOP/s f32, {:.0f} bf16, {:.0f} int8, {:.1f} GB/s",
+                       device->f32_rate / 1e9, device->bf16_rate / 1e9, device->int8_rate / 1e9,
+                       device->bandwidth / 1e9);
   }));
   return findings;
 }
@@ -107,6 +108,7 @@ Calibration Calibrate(unsigned threads) {
   rates.source = device.source;
   rates.f32_flops_per_second = device.f32_rate;
   rates.bf16_flops_per_second = device.bf16_rate;
+  rates.int8_flops_per_second = device.int8_rate;
   rates.bytes_per_second = device.bandwidth;
   rates.path = session::CalibrationPath().string();
   return rates;

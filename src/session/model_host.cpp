@@ -27,8 +27,7 @@ namespace quail::session {
 namespace {
 
 std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendInfo& device) {
-  const std::int64_t bytes = device.compute_type == spec::WeightType::kF32 ? 4 : 2;
-  return std::int64_t{2} * spec.layers * spec.kv_width() * bytes;
+  return std::int64_t{2} * spec.layers * spec.kv_width() * device.kv_value_bytes;
 }
 
 void Append(std::string& words, std::span<const text::PromptPiece> pieces) {
@@ -77,6 +76,27 @@ ModelHost::ModelHost(const Config& config, base::ThreadPool& pool)
                             backend_->info().backend));
   }
   CheckActivationScales();
+  CheckComputeType();
+}
+
+/// Only the cpu backend has a choice, and only integers of the file may be rounded to others.
+void ModelHost::CheckComputeType() const {
+  if (config_.compute_type == ComputeType::kAuto) return;
+  if (backend_->info().backend != "cpu") {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("--compute-type is the cpu backend's, this is {}: add --backend cpu",
+                            backend_->info().backend));
+  }
+  if (config_.compute_type != ComputeType::kInt8) return;
+  constexpr std::string_view kNeeded =
+      "--compute-type int8 needs a GGUF file whose layers are quantised (Q8_0, Q4_0 ..)";
+  if (!file_ || config_.random_weights) {
+    throw Error(ErrorCode::kModel, fmt::format("{}, not {}", kNeeded,
+                                               config_.random_weights ? "made-up weights" : path_));
+  }
+  if (const auto wide = spec::FindUnquantisedLayer(*file_)) {
+    throw Error(ErrorCode::kModel, fmt::format("{}: {} of '{}' is not", kNeeded, *wide, path_));
+  }
 }
 
 /// Where nothing is scaled, asking for another rounding is a mistake.
@@ -279,12 +299,18 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
 
 std::string ModelHost::Identity() const {
   const infer::BackendInfo& device = backend_->info();
-  return fmt::format("{} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(), folder_hash_.ToHex(),
-                     spec::NameOf(spec_.weight_type), device.backend,
-                     spec::NameOf(device.compute_type),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(),
+                     folder_hash_.ToHex(), spec::NameOf(spec_.weight_type), device.backend,
+                     spec::NameOf(device.compute_type), device.kv_value_bytes,
                      config_.deterministic ? "deterministic" : "packed",
                      static_cast<int>(config_.activation_scales),
                      HashOfLayouts(answers_.words).ToHex(), HashOf(config_.token_prompts).ToHex());
+}
+
+spec::ModelSpec ModelHost::SpecOfDevice() const {
+  spec::ModelSpec spec = spec_;
+  if (backend_->info().backend == "cpu") spec.weight_type = backend_->info().compute_type;
+  return spec;
 }
 
 RunReport::Model ModelHost::ModelReport() const {
@@ -302,7 +328,12 @@ RunReport::Model ModelHost::ModelReport() const {
 RunReport::Device ModelHost::DeviceReport() const {
   const infer::BackendInfo& info = backend_->info();
   const bool ue8m0 = config_.activation_scales == ActivationScales::kUe8m0;
-  return {info.device, info.backend, info.threads, info.memory_bytes, ue8m0 ? "ue8m0" : ""};
+  return {info.device,
+          info.backend,
+          info.threads,
+          info.memory_bytes,
+          std::string(spec::NameOf(info.compute_type)),
+          ue8m0 ? "ue8m0" : ""};
 }
 
 }  // namespace quail::session

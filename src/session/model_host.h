@@ -32,6 +32,8 @@ class ModelHost {
   ~ModelHost();
 
   const spec::ModelSpec& spec() const { return spec_; }
+  /// The spec with the weights as the device computes with them.
+  spec::ModelSpec SpecOfDevice() const;
   /// nullptr: texts cannot be asked about, only token ids.
   const text::BpeTokenizer* tokenizer() const { return tokenizer_.get(); }
   const exec::TokenPrompts& token_prompts() const { return token_prompts_; }
@@ -68,6 +70,7 @@ class ModelHost {
   void OpenAdapter();
   void CheckVocabulary() const;
   void CheckActivationScales() const;
+  void CheckComputeType() const;
   std::shared_ptr<const infer::WeightSource> OpenWeights() const;
   void LoadWeights();
   std::int32_t ChunkTokens() const;

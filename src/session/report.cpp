@@ -95,7 +95,8 @@ void AddHead(const RunReport& report, Json& json) {
     json["device"] = {{"name", report.device->name},
                       {"backend", report.device->backend},
                       {"threads", report.device->threads},
-                      {"memory_bytes", report.device->memory_bytes}};
+                      {"memory_bytes", report.device->memory_bytes},
+                      {"compute_type", report.device->compute_type}};
     if (!report.device->activation_scales.empty()) {
       json["device"]["activation_scales"] = report.device->activation_scales;
     }

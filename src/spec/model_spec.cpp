@@ -246,6 +246,14 @@ std::string_view NameOf(WeightType type) {
   QUAIL_CHECK(false);
 }
 
+std::optional<std::string> FindUnquantisedLayer(const GgufFile& file) {
+  for (const GgufTensor& tensor : file.tensors()) {
+    const bool matrix = tensor.name.starts_with("blk.") && tensor.rows > 1;
+    if (matrix && BlockOf(tensor.type).values == 1) return base::Escaped(tensor.name);
+  }
+  return std::nullopt;
+}
+
 ModelSpec ReadModelSpec(const GgufFile& file) {
   ModelSpec spec;
   spec.family = FamilyOf(file.String("general.architecture"), file.name());

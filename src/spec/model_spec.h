@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -59,6 +60,9 @@ std::string_view NameOf(WeightType type);
 /// rotary frequencies of such files are a tensor ("rope_freqs.weight"), not part of the spec.
 /// Throws Error{kModel | kCorrupt | kUnsupported} naming file and key.
 ModelSpec ReadModelSpec(const GgufFile& file);
+/// The name of a matrix of the layers that is not stored in blocks of integers (Q8_0, Q4_0 ..);
+/// nullopt where all are.
+std::optional<std::string> FindUnquantisedLayer(const GgufFile& file);
 /// The spec in a Hugging Face config.json; `name` stands for the file in messages. The same errors.
 ModelSpec ReadModelSpec(std::string_view config_json, const std::string& name);
 

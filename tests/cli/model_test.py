@@ -120,6 +120,34 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--activation-scales cannot be 'e5m2' (known: exact, ue8m0)", done.stderr)
 
+    def test_int8_is_told_of_and_its_verdicts_are_kept_apart(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        sql = f"SELECT id, AI_PROB(PROMPT('Is this about the weather? {{0}}', body)) AS p FROM 't.jsonl' ORDER BY id"
+        exact = self.rows(sql, "--backend", "cpu", "--compute-type", "f32", "--checkpoint", "kept.bin")
+        self.assertEqual(self.report()["device"]["compute_type"], "f32")
+        bytewise = self.rows(sql, "--backend", "cpu", "--compute-type", "int8", "--checkpoint", "kept.bin")
+        self.assertEqual(self.report()["device"]["compute_type"], "int8")
+        self.assertNotIn("came from the checkpoint", json.dumps(self.report()["notices"]))
+        for a, b in zip(exact, bytewise):
+            self.assertNotEqual(a["p"], b["p"])
+            self.assertAlmostEqual(a["p"], b["p"], delta=0.2)
+        again = self.rows(sql, "--backend", "cpu", "--compute-type", "int8", "--checkpoint", "kept.bin")
+        self.assertEqual(again, bytewise)
+        self.assertIn("2 verdicts came from the checkpoint", json.dumps(self.report()["notices"]))
+
+    def test_int8_is_refused_where_nothing_is_quantised(self):
+        self.write_rows("t.jsonl", ["It rains."])
+        sql = f"SELECT id FROM 't.jsonl' WHERE {QUESTION}"
+        done = self.run_quail(sql, "--backend", "cpu", "--compute-type", "int8", "--random-weights")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("--compute-type int8 needs a GGUF file whose layers are quantised", done.stderr)
+        done = self.run_quail(sql, "--backend", "counting", "--compute-type", "int8")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--compute-type is the cpu backend's, this is counting", done.stderr)
+        done = self.run_quail("SELECT 1", "--compute-type", "int4")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--compute-type cannot be 'int4' (known: auto, bf16, f32, int8)", done.stderr)
+
     def test_a_text_beyond_the_context_is_an_error_row_with_its_length(self):
         self.write_rows("t.jsonl", ["It rains.", "It rains and rains. " * 4000, "It pours " * 1_100_000])
         rows = self.rows(f"SELECT id, {QUESTION} IS NULL AS failed FROM 't.jsonl' ORDER BY id")

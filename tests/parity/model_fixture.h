@@ -32,6 +32,18 @@ inline Tolerance ToleranceOf(infer::cpu::ElementType type) {
   return {0, 0};
 }
 
+/// Beside a reference that rounds to int8 alike: of f32, what a value costs that f32 brings to the
+/// other side of a step; of bf16 the same beside its own noise.
+inline Tolerance ToleranceOfInt8(infer::cpu::ElementType type) {
+  return type == infer::cpu::ElementType::kF32 ? Tolerance{0.05, 0.02} : Tolerance{0.25, 0.1};
+}
+
+/// Largest code of an int8 weight on this processor.
+inline std::int32_t Int8WeightLimit() {
+  return infer::cpu::LinearEngine(infer::cpu::ElementType::kF32, infer::cpu::ProductType::kInt8)
+      .weight_limit();
+}
+
 /// Small, but nothing in it is a round number of vectors, tiles or blocks.
 inline spec::ModelSpec TinySpec(spec::ModelFamily family) {
   spec::ModelSpec spec;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "int8_weights.h"
 #include "model_fixture.h"
 #include "poisoned_weights.h"
 #include "quail/error.h"
@@ -14,6 +15,7 @@ namespace {
 using infer::KeySpan;
 using infer::cpu::CpuOptions;
 using infer::cpu::ElementType;
+using infer::cpu::ProductType;
 using Tokens = std::vector<std::int32_t>;
 
 constexpr auto kArena = KeySpan::Place::kArena;
@@ -30,9 +32,13 @@ struct Setting {
   ElementType type = ElementType::kF32;
   std::optional<infer::cpu::Isa> isa;
   std::optional<infer::cpu::Bf16Unit> unit = std::nullopt;
+  ProductType products = ProductType::kElements;
+
+  bool int8() const { return products == ProductType::kInt8; }
 };
 
-/// Every family in f32, the first with each instruction set, the last on each bf16 unit.
+/// Every family in f32, the first with each instruction set, the last on each bf16 unit; int8
+/// products with both.
 std::vector<Setting> Settings() {
   std::vector<Setting> settings = {{spec::ModelFamily::kLlama, ElementType::kF32, {}},
                                    {spec::ModelFamily::kQwen2, ElementType::kF32, {}},
@@ -43,6 +49,15 @@ std::vector<Setting> Settings() {
   for (const infer::cpu::Bf16Unit unit : infer::cpu::SupportedBf16Units()) {
     settings.push_back({spec::ModelFamily::kQwen3, ElementType::kBf16, {}, unit});
   }
+  settings.push_back(
+      {spec::ModelFamily::kQwen2, ElementType::kF32, {}, std::nullopt, ProductType::kInt8});
+  if (!infer::cpu::SupportedBf16Units().empty()) {
+    settings.push_back({spec::ModelFamily::kQwen3,
+                        ElementType::kBf16,
+                        {},
+                        infer::cpu::SupportedBf16Units().back(),
+                        ProductType::kInt8});
+  }
   return settings;
 }
 
@@ -51,15 +66,23 @@ class ModelParity : public testing::TestWithParam<Setting> {
   ModelParity()
       : spec_(TinySpec(GetParam().family)),
         weights_(infer::CreateRandomWeights(spec_, 7)),
-        reference_(spec_, *weights_),
+        reference_(MakeReference()),
         loaded_(spec_, *weights_, Options()) {}
+
+  ReferenceModel MakeReference() const {
+    if (!GetParam().int8()) return {spec_, *weights_};
+    return {spec_, Int8Weights(weights_, Int8WeightLimit()), ReferenceModel::Activations::kInt8};
+  }
 
   static CpuOptions Options(std::size_t threads = 2) {
     CpuOptions options{threads, GetParam().type, GetParam().isa};
+    options.products = GetParam().products;
     if (GetParam().unit) options.bf16 = &infer::cpu::SelectBf16Kernels(GetParam().unit);
     return options;
   }
-  Tolerance tolerance() const { return ToleranceOf(GetParam().type); }
+  Tolerance tolerance() const {
+    return GetParam().int8() ? ToleranceOfInt8(GetParam().type) : ToleranceOf(GetParam().type);
+  }
 
   void ExpectReference(const std::vector<float>& logits, const Tokens& path) {
     const std::vector<double> wanted = ReferenceLogits(reference_, path);
@@ -214,7 +237,8 @@ TEST_P(ModelParity, LogProbabilitiesEqualTheReference) {
   const LoadedModel::Result result = loaded_.Run(builder.batch());
   const auto path = reference_.Run(tokens);
   ASSERT_EQ(result.log_probs.size(), 10U);
-  const double allowed = GetParam().type == ElementType::kF32 ? 1e-4 : 0.15;
+  const bool rounded = GetParam().type == ElementType::kBf16 || GetParam().int8();
+  const double allowed = rounded ? 0.15 : 1e-4;
   for (std::size_t i = 0; i < 10; ++i) {
     const auto& scored = builder.batch().scored_tokens[i];
     const double wanted = reference_.LogProbability(
@@ -253,8 +277,8 @@ TEST_P(ModelParity, Case64WrongDescriptorsAreFarOutsideTheTolerance) {
     return MeasureError<float>(loaded_.Run(builder.batch()).row(0), wanted).rms;
   };
   ASSERT_LE(error_with({{10, 80, kArena}}, 80), tolerance().rms);
-  // What bf16 rounding hides in one answer of a tiny random model is caught in f32.
-  if (GetParam().type == ElementType::kBf16) return;
+  // What rounding hides in one answer of a tiny random model is caught in f32.
+  if (GetParam().type == ElementType::kBf16 || GetParam().int8()) return;
   const double visible = 100 * tolerance().rms;
   EXPECT_GT(error_with({{10, 80, kArena}}, 81), visible) << "shifted position";
   EXPECT_GT(error_with({{10, 79, kArena}}, 80), visible) << "dropped last key";
@@ -275,7 +299,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, ModelParity, testing::ValuesIn(Settings()),
                              name += "_";
                              name += infer::cpu::SelectBf16Kernels(parameter.param.unit).name;
                            }
-                           return name;
+                           return parameter.param.int8() ? name + "_int8" : name;
                          });
 
 TEST(ModelParityShapes, Case52AllHeadsOf32Over8InThreeDocuments) {
@@ -354,11 +378,15 @@ TEST(ModelParityShapes, ScaledRotaryFrequenciesEqualTheReference) {
             1e-4);
 }
 
-TEST(ModelParityShapes, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
+class NanParity : public testing::TestWithParam<ProductType> {};
+
+TEST_P(NanParity, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
   spec::ModelSpec spec = TinySpec(spec::ModelFamily::kQwen3);
   constexpr std::int32_t kPoison = 300;
   const PoisonedWeights weights(infer::CreateRandomWeights(spec, 3), kPoison);
-  LoadedModel loaded(spec, weights, {2, ElementType::kF32, {}});
+  CpuOptions options{2, ElementType::kF32, {}};
+  options.products = GetParam();
+  LoadedModel loaded(spec, weights, options);
   const Tokens prefix = MakeTokens(70, 1, kPoison);
   const Tokens before = MakeTokens(20, 2, kPoison);
   const Tokens after = MakeTokens(33, 3, kPoison);
@@ -374,6 +402,12 @@ TEST(ModelParityShapes, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
   EXPECT_TRUE(std::isnan(result.row(1).front()));
   EXPECT_EQ(result.row(2), loaded.Alone(Join({prefix, after})));
 }
+
+INSTANTIATE_TEST_SUITE_P(Products, NanParity,
+                         testing::Values(ProductType::kElements, ProductType::kInt8),
+                         [](const auto& parameter) {
+                           return parameter.param == ProductType::kInt8 ? "int8" : "f32";
+                         });
 
 TEST(ModelParityShapes, ACancelledPassSaysSo) {
   const spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "int8_weights.h"
 #include "model_fixture.h"
 
 // Case 64: faults that kernels have had elsewhere, each planted in one kernel or tensor. The
@@ -115,11 +116,15 @@ class Mutation : public testing::Test {
   }
 
   double Error(const infer::WeightSource& weights, const infer::cpu::CpuOptions& options) const {
+    return Error(reference_, weights, options);
+  }
+  double Error(const ReferenceModel& reference, const infer::WeightSource& weights,
+               const infer::cpu::CpuOptions& options) const {
     LoadedModel loaded(spec_, weights, options);
     double worst = 0;
     for (const std::size_t length : {std::size_t{1}, std::size_t{30}, std::size_t{150}}) {
       const auto tokens = MakeTokens(length, static_cast<std::uint32_t>(length));
-      const auto wanted = ReferenceLogits(reference_, tokens);
+      const auto wanted = ReferenceLogits(reference, tokens);
       const double rms = MeasureError<float>(loaded.Alone(tokens), wanted).rms;
       if (!(rms <= worst)) worst = rms;
     }
@@ -195,6 +200,74 @@ TEST_F(Mutation, EveryPlantedFaultOfBf16ProductsIsOutsideTheTolerance) {
   for (const auto& [name, kernels] : faults) {
     const double error = Bf16Error(kernels);
     EXPECT_FALSE(error <= 2 * allowed) << name << ": " << error;
+  }
+}
+
+void NoZero(const infer::cpu::Int8Row& row, std::int32_t n) {
+  infer::cpu::Int8Row wrong = row;
+  wrong.x.zero = 0;
+  Right().dequantise(wrong, n);
+}
+
+void NoScale(const infer::cpu::Int8Row& row, std::int32_t n) {
+  infer::cpu::Int8Row wrong = row;
+  wrong.x.scale = 0.01F;
+  Right().dequantise(wrong, n);
+}
+
+/// Of the next row of the weight.
+void ShiftedWeightScales(const infer::cpu::Int8Row& row, std::int32_t n) {
+  std::vector<float> scales(row.weight_scales + 1, row.weight_scales + n);
+  scales.push_back(row.weight_scales[0]);
+  infer::cpu::Int8Row wrong = row;
+  wrong.weight_scales = scales.data();
+  Right().dequantise(wrong, n);
+}
+
+void NotAdded(const infer::cpu::Int8Row& row, std::int32_t n) {
+  infer::cpu::Int8Row wrong = row;
+  wrong.accumulate = false;
+  Right().dequantise(wrong, n);
+}
+
+/// Signed bytes where unsigned ones belong.
+infer::cpu::RowCode WrongSign(const float* x, std::int32_t n, std::uint8_t* codes) {
+  const infer::cpu::RowCode row = Right().quantise(x, n, codes);
+  for (std::int32_t i = 0; i < n; ++i) codes[i] ^= 0x80U;
+  return row;
+}
+
+/// Seven bits of a byte.
+infer::cpu::RowCode HalfTheSteps(const float* x, std::int32_t n, std::uint8_t* codes) {
+  const infer::cpu::RowCode row = Right().quantise(x, n, codes);
+  for (std::int32_t i = 0; i < n; ++i) codes[i] &= 0xFEU;
+  return row;
+}
+
+TEST_F(Mutation, EveryPlantedFaultOfInt8ProductsIsOutsideTheTolerance) {
+  const ReferenceModel rounded(spec_, Int8Weights(weights_, Int8WeightLimit()),
+                               ReferenceModel::Activations::kInt8);
+  const double allowed = ToleranceOfInt8(ElementType::kF32).rms;
+  const auto error = [&](const CpuKernels& kernels) {
+    infer::cpu::CpuOptions options{2, ElementType::kF32, {}};
+    options.kernels = &kernels;
+    options.products = infer::cpu::ProductType::kInt8;
+    return Error(rounded, *weights_, options);
+  };
+  EXPECT_LE(error(Right()), allowed);
+  std::map<std::string, CpuKernels> faults;
+  const auto plant = [&](const char* name) -> CpuKernels& {
+    return faults.emplace(name, Right()).first->second;
+  };
+  plant("no zero").dequantise = NoZero;
+  plant("no scale").dequantise = NoScale;
+  plant("shifted scales of weights").dequantise = ShiftedWeightScales;
+  plant("not added").dequantise = NotAdded;
+  plant("wrong sign").quantise = WrongSign;
+  plant("half the steps").quantise = HalfTheSteps;
+  for (const auto& [name, kernels] : faults) {
+    const double found = error(kernels);
+    EXPECT_FALSE(found <= 2 * allowed) << name << ": " << found;
   }
 }
 

@@ -48,6 +48,19 @@ double Dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
+/// In 255 equal steps over the range of x and 0, one of which is at 0.
+std::vector<double> InSteps(std::vector<double> x) {
+  const auto [least, most] = std::minmax_element(x.begin(), x.end());
+  const double low = std::min(*least, 0.0);
+  const double step = (std::max(*most, 0.0) - low) / 255;
+  if (step == 0) return x;
+  const double zero = std::nearbyint(-low / step);
+  for (double& value : x) {
+    value = step * (std::clamp(std::nearbyint(value / step + zero), 0.0, 255.0) - zero);
+  }
+  return x;
+}
+
 }  // namespace
 
 ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights,
@@ -80,6 +93,7 @@ ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightS
 
 ReferenceModel::Vector ReferenceModel::Rounded(Vector x) const {
   if (activations_ == Activations::kExact) return x;
+  if (activations_ == Activations::kInt8) return InSteps(std::move(x));
   constexpr std::size_t kBlock = 128;
   for (std::size_t begin = 0; begin < x.size(); begin += kBlock) {
     const std::span<double> block = std::span(x).subspan(begin, kBlock);

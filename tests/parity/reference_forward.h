@@ -16,8 +16,8 @@ class ReferenceModel {
  public:
   /// How the linear layers see their inputs: as they are, or rounded as block-fp8 kernels round
   /// them, to e4m3 with a scale for each 128 columns, which can itself be rounded up to a power of
-  /// two.
-  enum class Activations { kExact, kFp8, kFp8PowerOfTwo };
+  /// two, or as int8 products do, to a row's 255 steps from its smallest to its largest value.
+  enum class Activations { kExact, kFp8, kFp8PowerOfTwo, kInt8 };
 
   ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights,
                  Activations activations = Activations::kExact);

@@ -28,11 +28,17 @@ constexpr std::int32_t kMaxChunkTokens = 1 << 16;
 
 CpuChunk& Cast(Chunk& chunk) { return static_cast<CpuChunk&>(chunk); }
 
+spec::WeightType ComputeType(const LinearEngine& engine) {
+  if (engine.products() == ProductType::kInt8) return spec::WeightType::kInt8;
+  return engine.type() == ElementType::kBf16 ? spec::WeightType::kBf16 : spec::WeightType::kF32;
+}
+
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options)
       : kernels_(options.kernels != nullptr ? *options.kernels : SelectKernels(options.isa)),
-        engine_(options.type.value_or(Bf16IsFast() ? ElementType::kBf16 : ElementType::kF32)),
+        engine_(options.type.value_or(Bf16IsFast() ? ElementType::kBf16 : ElementType::kF32),
+                options.products, kernels_),
         pool_(options.threads),
         elements_(kernels_, engine_.type()),
         weights_(engine_, pool_, elements_) {
@@ -46,8 +52,8 @@ class CpuBackend final : public Backend {
     info_.device = ProcessorName();
     info_.threads = static_cast<std::int32_t>(pool_.size());
     info_.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-    info_.compute_type =
-        engine_.type() == ElementType::kBf16 ? spec::WeightType::kBf16 : spec::WeightType::kF32;
+    info_.compute_type = ComputeType(engine_);
+    info_.kv_value_bytes = static_cast<std::int32_t>(elements_.bytes());
     info_.preferred_chunk_tokens = kPreferredChunkTokens;
     info_.max_chunk_tokens = kMaxChunkTokens;
     info_.deterministic = true;
@@ -113,10 +119,10 @@ class CpuBackend final : public Backend {
   void ComputeRotation(CpuChunk& chunk);
   void ForEachBlock(std::int64_t rows,
                     const std::function<void(const RowBlock&, WorkerScratch&)>& body);
-  void Multiply(const LinearWeight& weight, const LinearWeight::Panel& panel,
-                LinearEngine::Product product, WorkerScratch& scratch);
+  LinearEngine::Input Prepare(const Buffer& x, const RowBlock& block, std::int64_t columns,
+                              WorkerScratch& scratch) const;
   void Normalise(CpuChunk& chunk, const RowBlock& block, WorkerScratch& scratch);
-  void AddProduct(CpuChunk& chunk, const std::byte* x, WeightId id, WeightId next_norm);
+  void AddProduct(CpuChunk& chunk, const Buffer& x, WeightId id, WeightId next_norm);
   void ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::int32_t layer,
                     const RowBlock& block, QkvColumns columns);
   void PlaceQueries(CpuChunk& chunk, const QkvWeights& weights, std::int64_t index, float* row);
@@ -197,10 +203,12 @@ void CpuBackend::ForEachBlock(std::int64_t rows,
   });
 }
 
-void CpuBackend::Multiply(const LinearWeight& weight, const LinearWeight::Panel& panel,
-                          LinearEngine::Product product, WorkerScratch& scratch) {
-  product.rows = engine_.ProductRows(product.rows);
-  engine_.Multiply(panel, weight.columns(), product, scratch.product);
+/// A block of the rows E [R, columns] of `x`.
+LinearEngine::Input CpuBackend::Prepare(const Buffer& x, const RowBlock& block,
+                                        std::int64_t columns, WorkerScratch& scratch) const {
+  const std::byte* rows =
+      x.data() + static_cast<std::size_t>(block.first * columns) * elements_.bytes();
+  return engine_.Prepare(rows, block.rows, columns, scratch.product);
 }
 
 void CpuBackend::Normalise(CpuChunk& chunk, const RowBlock& block, WorkerScratch& scratch) {
@@ -255,14 +263,13 @@ void CpuBackend::ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::i
   QUAIL_CHECK_EQ(projection.panels().size(), std::size_t{3});
   scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * projection.rows()) *
                         sizeof(float));
-  const std::byte* x = chunk.memory->normed.data() +
-                       static_cast<std::size_t>(block.first * hidden()) * elements_.bytes();
+  const LinearEngine::Input x = Prepare(chunk.memory->normed, block, hidden(), *scratch);
   float* products[3] = {};
   for (std::size_t i = 0; i < 3; ++i) {
     const LinearWeight::Panel& panel = projection.panels()[i];
     products[i] = scratch->rows.floats() + kMaxProductRows * panel.first_row;
     if (!(i == 0 ? columns.queries : columns.keys_and_values)) continue;
-    Multiply(projection, panel, {block.rows, x, products[i], false}, *scratch);
+    engine_.Multiply(panel, {x, products[i], false}, scratch->product);
     if (!weights.bias) continue;
     for (std::int64_t row = 0; row < block.rows; ++row) {
       kernels_.add(vector(*weights.bias) + panel.first_row, static_cast<std::int32_t>(panel.rows),
@@ -353,22 +360,21 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
 }
 
 /// hidden += X W^T, then the next norm, block by block.
-void CpuBackend::AddProduct(CpuChunk& chunk, const std::byte* x, WeightId id, WeightId next_norm) {
+void CpuBackend::AddProduct(CpuChunk& chunk, const Buffer& x, WeightId id, WeightId next_norm) {
   const LinearWeight& linear = weight(id).linear;
   QUAIL_CHECK_EQ(linear.panels().size(), std::size_t{1});
   chunk.norm = vector(next_norm);
   ForEachBlock(chunk.rows(), [&](const RowBlock& block, WorkerScratch& scratch) {
-    const std::byte* rows =
-        x + static_cast<std::size_t>(block.first * linear.columns()) * elements_.bytes();
+    const LinearEngine::Input rows = Prepare(x, block, linear.columns(), scratch);
     float* sums = chunk.memory->hidden.floats() + block.first * hidden();
-    Multiply(linear, linear.panels().front(), {block.rows, rows, sums, true}, scratch);
+    engine_.Multiply(linear.panels().front(), {rows, sums, true}, scratch.product);
     Normalise(chunk, block, scratch);
   });
 }
 
 void CpuBackend::AttentionOutput(Chunk& base, WeightId projection, WeightId next_norm) {
   CpuChunk& chunk = Cast(base);
-  AddProduct(chunk, chunk.memory->attention.data(), projection, next_norm);
+  AddProduct(chunk, chunk.memory->attention, projection, next_norm);
 }
 
 void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
@@ -380,10 +386,9 @@ void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
     scratch.rows.Reserve(static_cast<std::size_t>(kMaxProductRows * 2 * ffn) * sizeof(float));
     float* gates = scratch.rows.floats();
     float* ups = gates + kMaxProductRows * ffn;
-    const std::byte* x = chunk.memory->normed.data() +
-                         static_cast<std::size_t>(block.first * hidden()) * elements_.bytes();
-    Multiply(linear, linear.panels()[0], {block.rows, x, gates, false}, scratch);
-    Multiply(linear, linear.panels()[1], {block.rows, x, ups, false}, scratch);
+    const LinearEngine::Input x = Prepare(chunk.memory->normed, block, hidden(), scratch);
+    engine_.Multiply(linear.panels()[0], {x, gates, false}, scratch.product);
+    engine_.Multiply(linear.panels()[1], {x, ups, false}, scratch.product);
     for (std::int64_t i = 0; i < block.rows; ++i) {
       float* gate = gates + i * ffn;
       kernels_.silu_product(gate, ups + i * ffn, spec_.ffn, gate);
@@ -396,7 +401,7 @@ void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
 
 void CpuBackend::Down(Chunk& base, WeightId down, WeightId next_norm) {
   CpuChunk& chunk = Cast(base);
-  AddProduct(chunk, chunk.memory->inner.data(), down, next_norm);
+  AddProduct(chunk, chunk.memory->inner, down, next_norm);
 }
 
 // ---- Reading ----

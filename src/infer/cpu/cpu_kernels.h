@@ -19,6 +19,22 @@ struct SoftmaxState {
   float sum = 0;
 };
 
+/// How the bytes of a quantised row are read: x = scale * (code - zero).
+struct RowCode {
+  float scale = 0;
+  std::int32_t zero = 0;
+};
+
+/// One row of an int8 product: sums [n] of codes with weight codes become f32 y [n].
+struct Int8Row {
+  RowCode x;
+  const std::int32_t* sums = nullptr;
+  const float* weight_scales = nullptr;
+  const std::int32_t* weight_sums = nullptr;  ///< of the codes of each weight row
+  float* y = nullptr;                         ///< may be the memory of `sums`
+  bool accumulate = false;
+};
+
 /// All pointers are f32 and distinct unless said otherwise; results of a row depend on that row
 /// alone.
 struct CpuKernels {
@@ -47,6 +63,10 @@ struct CpuKernels {
   void (*transpose_keys)(const float* keys, std::int32_t count, std::int32_t width, float* out);
   /// Sum of exp(x - max).
   float (*sum_exp)(const float* x, std::int32_t n, float max);
+  /// codes [n]: 0 and the range of x onto 0 to 255. The scale is NaN where x has no finite range.
+  RowCode (*quantise)(const float* x, std::int32_t n, std::uint8_t* codes);
+  /// y = (accumulate ? y : 0) + x.scale * weight_scales * (sums - x.zero * weight_sums).
+  void (*dequantise)(const Int8Row& row, std::int32_t n);
 };
 
 const CpuKernels& BaselineKernels();

@@ -19,6 +19,7 @@ constexpr std::int32_t kLanes = QUAIL_CPU_LANES;
 typedef float Vec __attribute__((vector_size(4 * QUAIL_CPU_LANES)));
 typedef std::int32_t IntVec __attribute__((vector_size(4 * QUAIL_CPU_LANES)));
 typedef std::uint32_t UintVec __attribute__((vector_size(4 * QUAIL_CPU_LANES)));
+typedef std::uint8_t ByteVec __attribute__((vector_size(QUAIL_CPU_LANES)));
 typedef std::uint16_t HalfVec __attribute__((vector_size(2 * QUAIL_CPU_LANES)));
 
 inline Vec Load(const float* p) {
@@ -36,6 +37,7 @@ inline IntVec LaneIndex() {
 }
 
 inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
+inline Vec Min(Vec a, Vec b) { return a < b ? a : b; }
 
 inline float SumLanes(Vec v) {
   float lanes[kLanes];
@@ -57,12 +59,16 @@ inline float MaxLanes(Vec v) {
   return lanes[0];
 }
 
+/// 1.5 * 2^23: what is added to it is rounded to an integer, which the low bits then hold.
+constexpr float kRounder = 12582912.0F;
+constexpr std::int32_t kRounderBits = 0x4B400000;
+
 /// exp(x) within 2 ulp for x in [-87, 88]; x below is taken as -87; NaN stays NaN. 2^n times the
 /// Taylor polynomial of degree 6 on [-ln 2 / 2, ln 2 / 2] (Cephes' splitting of ln 2).
 inline Vec Exp(Vec x) {
   x = x < -87.0F ? Splat(-87.0F) : x;
   x = x > 88.0F ? Splat(88.0F) : x;
-  const Vec kRound = Splat(12582912.0F);  // 1.5 * 2^23: adding it rounds to an integer
+  const Vec kRound = Splat(kRounder);
   const Vec shifted = x * 1.44269504088896341F + kRound;
   const Vec n = shifted - kRound;
   const Vec r = (x - n * 0.693359375F) + n * 2.12194440e-4F;
@@ -73,7 +79,7 @@ inline Vec Exp(Vec x) {
   p = p * r + 0.5F;
   p = p * r + 1.0F;
   p = p * r + 1.0F;
-  const IntVec exponent = (std::bit_cast<IntVec>(shifted) - 0x4B400000 + 127) << 23;
+  const IntVec exponent = (std::bit_cast<IntVec>(shifted) - kRounderBits + 127) << 23;
   return p * std::bit_cast<Vec>(exponent);
 }
 
@@ -244,9 +250,75 @@ float SumExp(const float* x, std::int32_t n, float max) {
   return sum;
 }
 
+inline std::int32_t Round(float x) {
+  return std::bit_cast<std::int32_t>(x + kRounder) - kRounderBits;
+}
+
+/// Between the code of 0 and the ends of a byte; NaN becomes an end.
+inline Vec Code(Vec x, float inverse, float zero) {
+  const Vec code = x * inverse + zero;
+  return Min(Max(code, Splat(0.0F)), Splat(255.0F));
+}
+
+RowCode Quantise(const float* x, std::int32_t n, std::uint8_t* codes) {
+  Vec lowest = {};
+  Vec highest = {};
+  Vec poison = {};  // NaN as soon as one value is not finite
+  std::int32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Vec v = Load(x + i);
+    lowest = Min(v, lowest);
+    highest = Max(v, highest);
+    poison += v * 0.0F;
+  }
+  float least = -MaxLanes(-lowest);
+  float most = MaxLanes(highest);
+  float not_finite = SumLanes(poison);
+  for (std::int32_t j = i; j < n; ++j) {
+    least = x[j] < least ? x[j] : least;
+    most = x[j] > most ? x[j] : most;
+    not_finite += x[j] * 0.0F;
+  }
+  constexpr float kLeastScale = 1e-30F;  // below it the inverse is not finite
+  const float scale = (most - least) / 255.0F + not_finite;
+  const float inverse = scale > kLeastScale ? 1.0F / scale : 0.0F;
+  const float zero = static_cast<float>(Round(Code(Splat(0.0F), 0.0F, -least * inverse)[0]));
+  for (i = 0; i + kLanes <= n; i += kLanes) {
+    const Vec rounded = Code(Load(x + i), inverse, zero) + kRounder;
+    const ByteVec bytes =
+        __builtin_convertvector(std::bit_cast<IntVec>(rounded) - kRounderBits, ByteVec);
+    std::memcpy(codes + i, &bytes, sizeof(bytes));
+  }
+  for (; i < n; ++i) {
+    codes[i] = static_cast<std::uint8_t>(Round(Code(Splat(x[i]), inverse, zero)[0]));
+  }
+  return {scale, static_cast<std::int32_t>(zero)};
+}
+
+void Dequantise(const Int8Row& row, std::int32_t n) {
+  const auto* sums = reinterpret_cast<const std::byte*>(row.sums);
+  std::int32_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    IntVec sum;
+    IntVec weights;
+    std::memcpy(&sum, sums + 4 * i, sizeof(sum));
+    std::memcpy(&weights, row.weight_sums + i, sizeof(weights));
+    const Vec product = __builtin_convertvector(sum - row.x.zero * weights, Vec) *
+                        (row.x.scale * Load(row.weight_scales + i));
+    Store(row.y + i, row.accumulate ? Load(row.y + i) + product : product);
+  }
+  for (; i < n; ++i) {
+    std::int32_t sum = 0;
+    std::memcpy(&sum, sums + 4 * i, sizeof(sum));
+    const float product = static_cast<float>(sum - row.x.zero * row.weight_sums[i]) *
+                          (row.x.scale * row.weight_scales[i]);
+    row.y[i] = row.accumulate ? row.y[i] + product : product;
+  }
+}
+
 constexpr CpuKernels MakeKernels(Isa isa, std::string_view name) {
-  return {isa,      name, RmsNorm,   SiluProduct,  Rotate,        Add,   ToBf16,
-          FromBf16, Dot,  Product64, SoftmaxBlock, TransposeKeys, SumExp};
+  return {isa, name,      RmsNorm,      SiluProduct,   Rotate, Add,      ToBf16,    FromBf16,
+          Dot, Product64, SoftmaxBlock, TransposeKeys, SumExp, Quantise, Dequantise};
 }
 
 }  // namespace

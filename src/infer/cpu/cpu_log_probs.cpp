@@ -36,10 +36,10 @@ void ScorePanel(const LogProbTools& tools, std::int64_t width, const PanelTask& 
   for (std::size_t i = 0; i < task.states.size(); ++i) {
     std::memcpy(scratch->queries.data() + i * state_bytes, task.states[i].normed, state_bytes);
   }
-  const std::int64_t rows = tools.engine.ProductRows(static_cast<std::int64_t>(task.states.size()));
-  tools.engine.Multiply(task.panel, width,
-                        {rows, scratch->queries.data(), scratch->rows.floats(), false},
-                        scratch->product);
+  const LinearEngine::Input x =
+      tools.engine.Prepare(scratch->queries.data(), static_cast<std::int64_t>(task.states.size()),
+                           width, scratch->product);
+  tools.engine.Multiply(task.panel, {x, scratch->rows.floats(), false}, scratch->product);
   for (std::size_t i = 0; i < task.states.size(); ++i) {
     const float* logits = scratch->rows.floats() + static_cast<std::int64_t>(i) * panel_rows;
     Part& part = task.parts[i * task.part_stride];

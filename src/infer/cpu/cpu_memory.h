@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "infer/cpu/cpu_kernels.h"
+
 namespace quail::infer::cpu {
 
 /// Cache-line-aligned memory that only grows; what it held before growing is lost. Zero-filled when
@@ -69,6 +71,16 @@ class ReusePool {
   std::size_t made_ = 0;
 };
 
+/// What one thread needs for its products; a block is at most kMaxProductRows rows.
+struct ProductScratch {
+  std::vector<std::byte> primitive;
+  // Of int8:
+  Buffer row;                   ///< f32 [columns]
+  Buffer codes;                 ///< u8 [block, columns]
+  Buffer sums;                  ///< s32 [block, panel rows]
+  std::vector<RowCode> scales;  ///< [block]
+};
+
 /// What one thread needs while it works on a block of rows or an attention tile.
 struct WorkerScratch {
   Buffer rows;
@@ -81,7 +93,7 @@ struct WorkerScratch {
   Buffer plain_keys;
   Buffer plain_values;
   Buffer output;
-  std::vector<std::byte> product;
+  ProductScratch product;
 };
 
 /// Activations of a chunk; E is the element type of products, R rows with room for the last product

@@ -141,5 +141,20 @@ TEST(ModelSpec, OfTheEmbeddedModel) {
   EXPECT_TRUE(spec.tied_head);
 }
 
+TEST(ModelSpec, ALayerOfFloatsIsFoundAmongQuantisedOnes) {
+  const auto found = [](const GgufWriter& writer) {
+    const auto bytes = writer.Finish();
+    return FindUnquantisedLayer(*GgufFile::Parse("tiny.gguf", bytes));
+  };
+  GgufWriter writer;
+  const auto q8_0 = static_cast<std::uint32_t>(GgufType::kQ8_0);
+  writer.Add({"blk.0.attn_q.weight", {32, 2}, q8_0, std::vector<std::byte>(68)});
+  writer.AddF32("blk.0.attn_norm.weight", {2}, {1, 1});
+  writer.AddF32("token_embd.weight", {2, 2}, {1, 1, 1, 1});
+  EXPECT_EQ(found(writer), std::nullopt);
+  writer.AddF32("blk.0.ffn_up.weight", {2, 2}, {1, 1, 1, 1});
+  EXPECT_EQ(found(writer), "blk.0.ffn_up.weight");
+}
+
 }  // namespace
 }  // namespace quail::spec

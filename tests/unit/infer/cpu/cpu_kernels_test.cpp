@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -47,6 +48,50 @@ TEST_P(CpuKernelsTest, ProductsOfEveryHeight) {
         EXPECT_NEAR(got, i < m ? 2 * wanted : -7.0, 2e-5) << m << " " << i << " " << j;
       }
     }
+  }
+}
+
+TEST_P(CpuKernelsTest, BytesOfARowAreWithinHalfAStepOfIt) {
+  for (const std::int32_t n : {1, 3, 8, 17, 64, 101}) {
+    for (const float shift : {-2.0F, -0.5F, 0.0F, 2.0F}) {
+      std::vector<float> x = Values(static_cast<std::size_t>(n), 5);
+      for (float& value : x) value += shift;
+      std::vector<std::uint8_t> codes(static_cast<std::size_t>(n) + 1, 77);
+      const RowCode row = kernels_.quantise(x.data(), n, codes.data());
+      EXPECT_EQ(codes.back(), 77);
+      EXPECT_GE(row.zero, 0);
+      EXPECT_LE(row.zero, 255);
+      const auto [least, most] = std::ranges::minmax(x);
+      const float range = std::max(most, 0.0F) - std::min(least, 0.0F);
+      EXPECT_NEAR(row.scale, range / 255, 1e-6 * range);
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const float read = row.scale * static_cast<float>(codes[i] - row.zero);
+        // The end of the range may be a rounded zero farther off.
+        EXPECT_NEAR(read, x[i], 1.001F * row.scale) << n << " " << shift << " " << i;
+      }
+    }
+  }
+}
+
+TEST_P(CpuKernelsTest, SumsOfBytesBecomeProducts) {
+  constexpr std::int32_t kWidth = 37;
+  std::vector<std::int32_t> sums, weight_sums;
+  for (std::int32_t i = 0; i < kWidth; ++i) {
+    sums.push_back(i * 90001 - 700000);
+    weight_sums.push_back(i * 313 - 5000);
+  }
+  const std::vector<float> scales = Values(kWidth, 6);
+  const RowCode x{0.03F, 131};
+  for (const bool accumulate : {false, true}) {
+    std::vector<float> y(kWidth + 1, 2.5F);
+    kernels_.dequantise({x, sums.data(), scales.data(), weight_sums.data(), y.data(), accumulate},
+                        kWidth);
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      const double product = static_cast<double>(x.scale) * static_cast<double>(scales[i]) *
+                             (sums[i] - 131.0 * weight_sums[i]);
+      EXPECT_NEAR(y[i], (accumulate ? 2.5 : 0) + product, 1e-5 * std::abs(product) + 1e-5) << i;
+    }
+    EXPECT_EQ(y.back(), 2.5F);
   }
 }
 
