@@ -10,9 +10,10 @@ import re
 
 BANK = pathlib.Path(__file__).parent / 'banks' / 'names.txt'
 # Values of these facets are names and technical properties.
-STATED_FACETS = ('suite', 'protocol', 'works-with-format', 'uitoolkit', 'implemented-in', 'culture', 'accessibility')
+STATED_FACETS = ('suite', 'protocol', 'works-with-format', 'uitoolkit', 'implemented-in', 'culture', 'accessibility', 'admin',
+                 'security', 'mail', 'science')
 STATED_PREFIXES = ('devel::lang', 'devel::ecma', 'sound::', 'hardware::', 'interface::3d', 'interface::daemon', 'game::', 'web::wiki',
-                   'admin::virtualization', 'admin::benchmarking', 'security::log', 'x11::', 'field::', 'made-of::')
+                   'x11::', 'field::', 'made-of::')
 # Words of phrases and tags that name nothing in particular.
 GENERAL = set('program programs programming something written library module tool tools data files file text with that only other others like '
               'kind development application applications software system systems support service services analysis processing things thing '
