@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "sql/lexer.h"
 
@@ -225,6 +226,8 @@ std::string NameScope::Suggest(const std::string& name) const {
     return other.starts_with(lower.substr(0, 2)) || other.find(lower) != std::string::npos;
   });
   if (names.empty()) return {};
+  // A file that is no CSV has any bytes in its first line.
+  for (std::string& candidate : names) candidate = base::Escaped(candidate);
   const bool more = names.size() > 8;
   if (more) names.resize(8);
   return fmt::format(" (columns: {}{})", fmt::join(names, ", "), more ? ", .." : "");

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text_position.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "quail/error.h"
 #include "sql/string_literal.h"
@@ -37,6 +38,11 @@ class Lexer {
       : text_(text), rules_(rules), at_(begin) {}
 
   std::vector<Token> Run() {
+    if (const auto bad = base::FirstInvalidUtf8(text_.substr(at_))) {
+      Fail(at_ + *bad,
+           fmt::format("the text is not UTF-8: the byte \\x{:02X} belongs to no character",
+                       static_cast<unsigned char>(text_[at_ + *bad])));
+    }
     while (SkipSpaceAndComments(), at_ < text_.size()) tokens_.push_back(Next());
     tokens_.push_back({TokenKind::kEnd, text_.size(), 0, "", {}});
     return std::move(tokens_);
