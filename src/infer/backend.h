@@ -39,7 +39,7 @@ struct BackendInfo {
   std::int32_t kv_value_bytes = 2;                         ///< of one value of K or V
   std::int64_t kv_bytes_per_token = 0;                     ///< 0 until ReserveKv
   std::int32_t kv_alignment = 1;  ///< a node's KV best begins at a multiple of this many slots
-  std::int32_t preferred_chunk_tokens = 0;
+  std::int32_t preferred_chunk_tokens = 0;  ///< of the configured model
   std::int32_t max_chunk_tokens = 0;
   /// A row's results are the same bits whatever else is in its chunk and however its path is cut.
   bool deterministic = false;

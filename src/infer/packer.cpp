@@ -330,6 +330,14 @@ void Packer::PlacePossible() {
   for (const KvId id : candidates_) PlacePath(id);
 }
 
+void Packer::PlaceForLater() {
+  candidates_.clear();
+  for (const KvId id : parts_.cache.fresh()) {
+    if (parts_.tree[id].fresh_rows > 0) candidates_.push_back(id);
+  }
+  for (const KvId id : candidates_) PlacePath(id);
+}
+
 void Packer::PlacePath(KvId id) {
   std::int64_t rows = 0;
   path_.clear();
@@ -377,6 +385,7 @@ void Packer::OrderScores() {
 PackedChunk Packer::Close() {
   PlaceWanted();
   PlacePossible();
+  if (parts_.config.keep_for_later) PlaceForLater();
   OrderAnswerRows();
   OrderScores();
   chunk_.rows = batch_.rows();

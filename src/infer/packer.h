@@ -83,6 +83,8 @@ class Packer {
 
   void PlaceWanted();
   void PlacePossible();
+  /// Places what nobody is known to want where nothing wanted has to go for it.
+  void PlaceForLater();
   /// Places what is fresh on the path to `id`, in place of less valuable KV.
   void PlacePath(KvId id);
   void Place(KvId id);

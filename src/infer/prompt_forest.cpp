@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <exception>
 #include <new>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "infer/backend.h"
 #include "infer/model.h"
 #include "infer/packer.h"
+#include "infer/readout.h"
 #include "infer/scheduler.h"
 #include "quail/error.h"
 
@@ -21,18 +23,6 @@ namespace quail::infer {
 namespace {
 
 constexpr std::size_t kChunksInFlight = 2;
-
-/// Best TRUE logit minus best FALSE logit; NaN when one of them is not finite. `logits`: f32
-/// [answer rows].
-float Margin(std::span<const float> logits, std::size_t true_rows) {
-  float best[2] = {-INFINITY, -INFINITY};
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (!std::isfinite(logits[i])) return NAN;
-    float& side = best[i < true_rows ? 0 : 1];
-    side = std::max(side, logits[i]);
-  }
-  return best[0] - best[1];
-}
 
 class Forest final : public PromptForest {
  public:
@@ -44,32 +34,40 @@ class Forest final : public PromptForest {
   ~Forest() override { DrainQuietly(); }
 
   SegmentId Segment(std::span<const TokenId> tokens) override {
-    return parts_->nodes.Intern(tokens);
+    return OrForget([&] { return parts_->nodes.Intern(tokens); });
   }
   NodeId root() const override { return NodeId(0); }
   NodeId Child(NodeId parent, SegmentId segment) override {
     CheckOutside();
-    return NodeId(parts_->nodes.Child(parent.value(), segment));
+    return OrForget([&] { return NodeId(parts_->nodes.Child(parent.value(), segment)); });
   }
   SourceId Add(NodeId parent, std::unique_ptr<ChildSource> source,
                const SourceOptions& options) override {
     CheckOutside();
-    return scheduler_->Add(parent.value(), std::move(source), options);
+    return OrForget([&] { return scheduler_->Add(parent.value(), std::move(source), options); });
   }
-  GroupId AddGroup(const StopRule& rule) override { return scheduler_->AddGroup(rule); }
+  GroupId AddGroup(const StopRule& rule) override {
+    return OrForget([&] { return scheduler_->AddGroup(rule); });
+  }
   GroupState group(GroupId group) const override { return scheduler_->group(group); }
 
   void Expect(NodeId node, double p) override {
-    parts_->cache.SetChance(parts_->nodes[node.value()].kv,
-                            static_cast<float>(std::clamp(p, 0.0, 1.0)));
+    OrForget([&] {
+      parts_->cache.SetChance(parts_->nodes[node.value()].kv,
+                              static_cast<float>(std::clamp(p, 0.0, 1.0)));
+    });
+  }
+  void KeepForLater(bool keep) override {
+    config_.keep_for_later = keep;
+    parts_->config.keep_for_later = keep;
   }
   void Withdraw(NodeId node) override {
     CheckOutside();
-    scheduler_->WithdrawNode(node.value());
+    OrForget([&] { scheduler_->WithdrawNode(node.value()); });
   }
   void Withdraw(SourceId source) override {
     CheckOutside();
-    scheduler_->WithdrawSource(source);
+    OrForget([&] { scheduler_->WithdrawSource(source); });
   }
 
   bool Next(std::vector<Answer>& answers, const base::CancelFlag* cancel) override;
@@ -89,8 +87,7 @@ class Forest final : public PromptForest {
   const ForestConfig& config() const override { return config_; }
   void Clear() override {
     CheckOutside();
-    DrainQuietly();
-    Renew();
+    Forget();
   }
 
  private:
@@ -102,12 +99,35 @@ class Forest final : public PromptForest {
   void Renew() {
     packer_.reset();
     scheduler_.reset();
+    parts_.reset();
     parts_ = std::make_unique<ForestParts>(config_, backend_.info().kv_alignment);
     scheduler_ = std::make_unique<Scheduler>(*parts_);
     packer_ = std::make_unique<Packer>(*parts_, *scheduler_, counters_);
   }
   /// A child source must not change the forest that is pulling it.
   void CheckOutside() const { QUAIL_CHECK_MSG(!packing_, "a child source changes its forest"); }
+
+  /// Runs `call`. Where memory runs out in the midst of it what it leaves half done is not trusted:
+  /// all is forgotten.
+  template <typename Call>
+  auto OrForget(Call call) -> decltype(call()) {
+    try {
+      return call();
+    } catch (const std::bad_alloc&) {
+      packing_ = false;
+      Forget();
+      throw Error(ErrorCode::kOutOfMemory,
+                  fmt::format("no memory for the records of the prompts, beside chunks of up to {} "
+                              "tokens",
+                              config_.chunk_tokens));
+    }
+  }
+  void Forget() {
+    DrainQuietly();
+    Renew();
+    long_sums_.clear();
+    UpdateCounters();
+  }
 
   bool Step(std::vector<Answer>& answers, const base::CancelFlag* cancel);
   void FillChunk();
@@ -137,16 +157,18 @@ class Forest final : public PromptForest {
 
 bool Forest::Next(std::vector<Answer>& answers, const base::CancelFlag* cancel) {
   CheckOutside();
-  try {
-    const bool more = Step(answers, cancel);
-    UpdateCounters();
-    return more;
-  } catch (...) {
-    packing_ = false;
-    Abort();
-    UpdateCounters();
-    throw;
-  }
+  return OrForget([&] {
+    try {
+      const bool more = Step(answers, cancel);
+      UpdateCounters();
+      return more;
+    } catch (const Error&) {
+      packing_ = false;
+      Abort();
+      UpdateCounters();
+      throw;
+    }
+  });
 }
 
 bool Forest::Step(std::vector<Answer>& answers, const base::CancelFlag* cancel) {
@@ -232,8 +254,8 @@ Answer Forest::Read(const PackedAsk& ask, std::size_t index, std::span<const flo
   Answer answer{ask.source, ask.index, 0.0F, ask.path_tokens, AnswerState::kValue};
   if (ask.readout == ReadoutKind::kTrueFalseMargin) {
     const auto columns = static_cast<std::size_t>(config_.answer_rows);
-    answer.value = Margin(logits.subspan(static_cast<std::size_t>(ask.row) * columns, columns),
-                          static_cast<std::size_t>(config_.true_rows));
+    const auto row = logits.subspan(static_cast<std::size_t>(ask.row) * columns, columns);
+    answer.value = TrueFalseMargin(row, config_.true_rows).value_or(NAN);
   } else if (ask.serial != 0) {
     answer.value = static_cast<float>(long_sums_[ask.serial]);
     long_sums_.erase(ask.serial);
@@ -273,7 +295,7 @@ void Forest::DrainQuietly() noexcept {
   for (InFlight& flight : in_flight_) {
     try {
       backend_.Wait(*flight.chunk);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       // The failure that led here is the one that is reported.
     }
   }

@@ -102,6 +102,7 @@ struct ForestConfig {
   std::int32_t chunk_tokens = 0;    ///< most fresh tokens a forward pass
   std::int32_t context_tokens = 0;  ///< longest path
   RadixMode radix = RadixMode::kWherePays;
+  bool keep_for_later = false;  ///< PromptForest::KeepForLater
   /// Rows of the answer head: the first `true_rows` belong to TRUE, the others to FALSE.
   std::int32_t true_rows = 0;
   std::int32_t answer_rows = 0;
@@ -131,7 +132,8 @@ struct ForestCounters {
 };
 
 /// Plans, packs and runs asks over a model with KV computed once a path. One thread. The tokens of
-/// segments must stay valid as long as the forest (they live in the text store).
+/// segments must stay valid as long as the forest (they live in the text store). After
+/// Error{kOutOfMemory}, which any call can throw, ids from before may be void, as after Clear.
 class PromptForest {
  public:
   /// `model` and `backend` outlive the forest; ReserveKv has been done with at least
@@ -154,6 +156,10 @@ class PromptForest {
   /// The KV of `node` may be wanted after its present asks, with probability `p`; 0 takes it back.
   /// The forest keeps what is worth its room.
   virtual void Expect(NodeId node, double p) = 0;
+  /// Whether KV that nobody is known to want is kept where room is free, for questions that nobody
+  /// knows of yet: of what is kept so, the oldest makes room first. Off at first: then what nobody
+  /// will read again is written nowhere.
+  virtual void KeepForLater(bool keep) = 0;
   /// Nothing below `node` is asked any more; answers on their way may still come.
   virtual void Withdraw(NodeId node) = 0;
   virtual void Withdraw(SourceId source) = 0;
@@ -161,7 +167,7 @@ class PromptForest {
   /// Runs until answers are there and appends them; false when no ask is left. While one chunk
   /// computes the next is packed, so asks added after this call join the chunk after that. When
   /// `cancel` gets set: Error{kInterrupted} in under a second, all work dropped, all KV returned;
-  /// answers delivered before stay valid.
+  /// answers delivered before stay valid. So with any other Error.
   virtual bool Next(std::vector<Answer>& answers, const base::CancelFlag* cancel) = 0;
   /// Upper bound of the asks still to be answered.
   virtual std::uint64_t pending() const = 0;

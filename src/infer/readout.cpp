@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/check.h"
 
@@ -15,13 +14,6 @@ std::optional<float> TrueFalseMargin(std::span<const float> logits, std::int32_t
     return std::nullopt;
   }
   return std::ranges::max(logits.first(split)) - std::ranges::max(logits.subspan(split));
-}
-
-std::optional<float> SumLogProbability(std::span<const float> log_probs) {
-  QUAIL_CHECK(!log_probs.empty());
-  const double sum = std::accumulate(log_probs.begin(), log_probs.end(), 0.0);
-  if (!std::isfinite(sum)) return std::nullopt;
-  return static_cast<float>(sum);
 }
 
 }  // namespace quail::infer

@@ -10,7 +10,4 @@ namespace quail::infer {
 /// `true_rows` of them TRUE. nullopt when any of them is not finite. REQUIRES: rows on both sides.
 std::optional<float> TrueFalseMargin(std::span<const float> logits, std::int32_t true_rows);
 
-/// Sum of a leaf's log-probabilities; nullopt when it is not finite. REQUIRES: at least one.
-std::optional<float> SumLogProbability(std::span<const float> log_probs);
-
 }  // namespace quail::infer

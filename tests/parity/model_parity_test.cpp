@@ -8,6 +8,7 @@
 #include "model_fixture.h"
 #include "poisoned_weights.h"
 #include "quail/error.h"
+#include "spec/known_shapes.h"
 
 namespace quail::parity {
 namespace {
@@ -378,6 +379,39 @@ TEST(ModelParityShapes, ScaledRotaryFrequenciesEqualTheReference) {
             1e-4);
 }
 
+// One layer, so that the reference has to attend for the last rows alone: what 40,000 keys before
+// them, in blocks, sum up to.
+TEST(ModelParityShapes, AnswersBehindFortyThousandTokens) {
+  constexpr std::int32_t kPrefix = 40000;
+  constexpr std::int32_t kPiece = 5000;
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kQwen3);
+  spec.layers = 1;
+  spec.rope_theta = 1e6;
+  const auto weights = infer::CreateRandomWeights(spec, 11);
+  const ReferenceModel reference(spec, *weights);
+  LoadedModel loaded(spec, *weights, {2, ElementType::kF32, {}}, kPrefix + 10);
+  const Tokens prefix = MakeTokens(kPrefix, 1);
+  for (std::int32_t begin = 0; begin < kPrefix; begin += kPiece) {
+    BatchBuilder builder;
+    builder.Add(std::span(prefix).subspan(static_cast<std::size_t>(begin), kPiece),
+                {{0, begin, kArena}},
+                {.first_position = begin, .first_slot = begin, .answer = false});
+    loaded.Run(builder.batch());
+  }
+  const Tokens suffix = MakeTokens(3, 2);
+  BatchBuilder builder;
+  builder.Add(suffix, {{0, kPrefix, kArena}}, {.first_position = kPrefix});
+  const auto path = reference.Run(Join({prefix, suffix}), 0, 1);
+  std::vector<double> wanted;
+  for (std::size_t i = 0; i < LoadedModel::kAnswers; ++i) {
+    wanted.push_back(reference.Logit(path.normed.back(),
+                                     LoadedModel::kFirstAnswer + static_cast<std::int32_t>(i)));
+  }
+  const ErrorShare error = MeasureError<float>(loaded.Run(builder.batch()).row(0), wanted);
+  EXPECT_LE(error.largest, 1e-4);
+  RecordProperty("largest", std::to_string(error.largest));
+}
+
 class NanParity : public testing::TestWithParam<ProductType> {};
 
 TEST_P(NanParity, Case32NanInOneDocumentLeavesItsNeighboursBitEqual) {
@@ -408,6 +442,24 @@ INSTANTIATE_TEST_SUITE_P(Products, NanParity,
                          [](const auto& parameter) {
                            return parameter.param == ProductType::kInt8 ? "int8" : "f32";
                          });
+
+// A cancel is heeded between layers, within a second whatever the model's size: the larger a layer,
+// the smaller the chunks.
+TEST(ModelParityShapes, ChunksOfLargeModelsAreSmall) {
+  const auto tokens = [](const char* shape, std::size_t threads) {
+    const spec::ModelSpec& spec = spec::FindShape(shape)->spec;
+    const auto backend = infer::cpu::CreateCpuBackend({threads, ElementType::kF32, {}});
+    infer::BackendModel model{spec, {}};
+    model.rope.inverse_frequencies.resize(static_cast<std::size_t>(spec.head_dim / 2));
+    backend->Configure(model);
+    return backend->info().preferred_chunk_tokens;
+  };
+  EXPECT_EQ(tokens("smollm2-135m", 2), 2048);
+  EXPECT_GT(tokens("qwen3-0.6b", 2), 1000);
+  EXPECT_GT(tokens("qwen3-4b-fp8", 2), 150);
+  EXPECT_LT(tokens("qwen3-4b-fp8", 2), 250);
+  EXPECT_EQ(tokens("qwen3-4b-fp8", 1), 128);
+}
 
 TEST(ModelParityShapes, ACancelledPassSaysSo) {
   const spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);

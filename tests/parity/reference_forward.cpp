@@ -185,7 +185,7 @@ ReferenceModel::Vector ReferenceModel::Attend(const Vector& query, const Matrix&
 }
 
 ReferenceModel::Path ReferenceModel::Run(std::span<const std::int32_t> tokens,
-                                         std::int32_t first_position) const {
+                                         std::int32_t first_position, std::size_t answers) const {
   Path path;
   Matrix hidden;
   for (const std::int32_t token : tokens) {
@@ -209,6 +209,7 @@ ReferenceModel::Path ReferenceModel::Run(std::span<const std::int32_t> tokens,
       Rotate(k, position);
       keys.push_back(k);
       values.push_back(v);
+      if (&layer == &layers_.back() && hidden.size() - t > answers) continue;
       AddTo(hidden[t], Project(layer.o, Rounded(Attend(q, keys, values))));
       const Vector y = Rounded(Normalise(hidden[t], layer.post_norm));
       Vector gate = Project(layer.gate, y);

@@ -28,8 +28,10 @@ class ReferenceModel {
     std::vector<std::vector<std::vector<double>>> keys;
     std::vector<std::vector<std::vector<double>>> values;
   };
-  /// `first_position`: position of the first token.
-  Path Run(std::span<const std::int32_t> tokens, std::int32_t first_position = 0) const;
+  /// `first_position`: position of the first token. `answers`: so many of the last rows are wanted;
+  /// the last layer gives the others keys and values alone, and their `normed` means nothing.
+  Path Run(std::span<const std::int32_t> tokens, std::int32_t first_position = 0,
+           std::size_t answers = ~std::size_t{0}) const;
 
   double Logit(std::span<const double> normed, std::int32_t token) const;
   /// Natural logarithm, over the whole vocabulary.

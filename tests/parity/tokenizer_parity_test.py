@@ -1,15 +1,19 @@
 """Compares the tokenizer's ids with those of HF `tokenizers`, its added tokens emptied, text by text.
 
 usage: tokenizer_parity_test.py --tool encode_tool --shared DIR --deps DIR [--texts N] [--seed S]
+                                [--folders DIR .. --megabytes N]
 
 Vocabularies: Qwen3 (DIR/data/tokenizers of the shared data) and SmolLM2 (the embedded model's GGUF file), each as it is
 on all texts, and with the split schemes of the other families on all fuzzed texts and every tenth of the corpus (the
-reference encodes 1.4 MB/s a core). Exit code 77, skipped, where package or data are missing.
+reference encodes 1.4 MB/s a core). With --folders all of this is compared on N MB of the UTF-8 files below them, spread
+over all of them, instead of the corpus. Exit code 77, skipped, where package or data are missing.
 """
 
 import argparse
 import copy
 import gzip
+import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -17,6 +21,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 import fuzz_texts
 import gguf_tokenizer_json
@@ -96,6 +101,39 @@ def corpus_texts(shared):
         return [json.loads(line)["text"] for line in lines]
 
 
+def folder_texts(folders, megabytes):
+    """UTF-8 files, plain or gzip, in an order that mixes the folders, until there are so many bytes."""
+    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    paths.sort(key=lambda path: hashlib.sha256(str(path).encode()).digest())
+    left = megabytes * 10**6
+    for path in paths:
+        try:
+            data = path.read_bytes()
+            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+        except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+            continue
+        if not text or len(text) > 4 * 10**6:
+            continue
+        yield text
+        left -= len(text.encode())
+        if left <= 0:
+            return
+    print(f"only {megabytes - left / 10**6:.0f} MB of text in these folders")
+
+
+def batches(texts, size=8 * 10**6):
+    """Lists of texts of about so many characters."""
+    batch, length = [], 0
+    for text in texts:
+        batch.append(text)
+        length += len(text)
+        if length >= size:
+            yield batch
+            batch, length = [], 0
+    if batch:
+        yield batch
+
+
 def our_ids(tool, path, texts):
     encoded = [text.encode() for text in texts]
     stream = b"".join(struct.pack("<I", len(text)) + text for text in encoded)
@@ -118,17 +156,22 @@ def reference_ids(config, texts):
 
 def compare(name, config, texts, tool):
     """The number of texts whose ids differ; the first are printed."""
+    count = size = tokens = failures = 0
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(config, file, ensure_ascii=False)
         file.flush()
-        ours = our_ids(tool, file.name, texts)
-    theirs = reference_ids(config, texts)
-    different = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
-    for i in different[:5]:
-        print(f"{name}: {texts[i][:300]!a}\n  ours      {ours[i][:60]}\n  reference {theirs[i][:60]}")
-    print(f"{name}: {len(texts) - len(different)} of {len(texts)} texts equal, "
-          f"{sum(map(len, ours))} tokens")
-    return len(different)
+        for batch in batches(texts):
+            ours = our_ids(tool, file.name, batch)
+            theirs = reference_ids(config, batch)
+            different = [i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b]
+            for i in different[:5 - failures]:
+                print(f"{name}: {batch[i][:300]!a}\n  ours      {ours[i][:60]}\n  reference {theirs[i][:60]}")
+            count += len(batch)
+            size += sum(len(text.encode()) for text in batch)
+            tokens += sum(map(len, ours))
+            failures += len(different)
+    print(f"{name}: {count - failures} of {count} texts equal, {size / 10**6:.1f} MB, {tokens} tokens", flush=True)
+    return failures
 
 
 def main():
@@ -138,13 +181,19 @@ def main():
     parser.add_argument("--deps", type=pathlib.Path, required=True)
     parser.add_argument("--texts", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folders", type=pathlib.Path, nargs="+", default=[])
+    parser.add_argument("--megabytes", type=int, default=100)
     options = parser.parse_args()
 
     fuzzed = fuzz_texts.edge_texts() + fuzz_texts.fuzz_texts(options.texts, options.seed)
     corpus = corpus_texts(options.shared)
     failures = compared = 0
     for name, config, step in vocabularies(options.shared, options.deps):
-        failures += compare(name, config, fuzzed + corpus[::step], options.tool)
+        if options.folders:
+            texts = itertools.chain(fuzzed, folder_texts(options.folders, options.megabytes))
+        else:
+            texts = fuzzed + corpus[::step]
+        failures += compare(name, config, texts, options.tool)
         compared += 1
     if not compared:
         print("skipped: no vocabulary")

@@ -59,6 +59,7 @@ class RequestQueue final : public PromptForest {
   }
   GroupState group(GroupId) const override { return {}; }
   void Expect(NodeId, double) override {}
+  void KeepForLater(bool) override {}
   void Withdraw(NodeId) override { WithdrawAll(); }
   void Withdraw(SourceId source) override;
   bool Next(std::vector<Answer>& answers, const base::CancelFlag* cancel) override;

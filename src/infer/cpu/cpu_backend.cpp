@@ -23,8 +23,20 @@
 namespace quail::infer::cpu {
 namespace {
 
-constexpr std::int32_t kPreferredChunkTokens = 2048;
+constexpr std::int32_t kMostPreferredChunkTokens = 2048;
+constexpr std::int32_t kLeastPreferredChunkTokens = 128;
+/// A cancel is heeded between two layers: a layer's products over a chunk take no longer than this
+/// work does, half a second of a thread that manages 40 GFLOP/s.
+constexpr double kLayerWorkOfAThread = 2e10;
 constexpr std::int32_t kMaxChunkTokens = 1 << 16;
+
+std::int32_t PreferredChunkTokens(const spec::ModelSpec& spec, std::size_t threads) {
+  const double a_token =
+      2.0 * static_cast<double>(spec.block_parameters()) / std::max(spec.layers, 1);
+  const double tokens = kLayerWorkOfAThread * static_cast<double>(threads) / std::max(a_token, 1.0);
+  return static_cast<std::int32_t>(
+      std::clamp<double>(tokens, kLeastPreferredChunkTokens, kMostPreferredChunkTokens));
+}
 
 CpuChunk& Cast(Chunk& chunk) { return static_cast<CpuChunk&>(chunk); }
 
@@ -54,7 +66,7 @@ class CpuBackend final : public Backend {
     info_.memory_bytes = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
     info_.compute_type = ComputeType(engine_);
     info_.kv_value_bytes = static_cast<std::int32_t>(elements_.bytes());
-    info_.preferred_chunk_tokens = kPreferredChunkTokens;
+    info_.preferred_chunk_tokens = kMostPreferredChunkTokens;
     info_.max_chunk_tokens = kMaxChunkTokens;
     info_.deterministic = true;
   }
@@ -150,6 +162,7 @@ void CpuBackend::Configure(const BackendModel& model) {
   QUAIL_CHECK(weights_.empty());
   spec_ = model.spec;
   rope_ = model.rope;
+  info_.preferred_chunk_tokens = PreferredChunkTokens(spec_, pool_.size());
   QUAIL_CHECK_EQ(rope_.inverse_frequencies.size(), static_cast<std::size_t>(spec_.head_dim / 2));
 }
 

@@ -82,6 +82,41 @@ TEST_F(DenseDecoderTest, Case67TheHeadFollowsTheConfiguration) {
   EXPECT_NE(Load(false, kMissing).find("lm_head.weight"), std::string::npos);
 }
 
+/// Llama 3.1's scaling as GGUF files have it: a divisor for each frequency.
+class ScaledWeights final : public WeightSource {
+ public:
+  explicit ScaledWeights(std::vector<float> divisors)
+      : tensor_(std::make_shared<Divisors>(std::move(divisors))) {}
+  std::shared_ptr<const WeightTensor> Find(std::string_view name) const override {
+    return name == "rope_freqs.weight" ? tensor_ : nullptr;
+  }
+  base::Hash128 hash() const override { return {}; }
+
+ private:
+  class Divisors final : public WeightTensor {
+   public:
+    explicit Divisors(std::vector<float> values) : values_(std::move(values)) {}
+    const std::string& name() const override { return name_; }
+    std::int64_t rows() const override { return 1; }
+    std::int64_t columns() const override { return static_cast<std::int64_t>(values_.size()); }
+    void ReadRows(std::int64_t, std::int64_t, float* out) const override {
+      std::copy(values_.begin(), values_.end(), out);
+    }
+
+   private:
+    std::string name_ = "rope_freqs.weight";
+    std::vector<float> values_;
+  };
+  std::shared_ptr<const WeightTensor> tensor_;
+};
+
+TEST_F(DenseDecoderTest, FrequenciesAreDividedAsTheFileSays) {
+  spec_.rope_theta = 10000.0;
+  EXPECT_EQ(RotaryFrequencies(spec_, ScaledWeights({1.0F, 8.0F})),
+            (std::vector<float>{1.0F, 0.01F / 8}));
+  EXPECT_THROW(RotaryFrequencies(spec_, ScaledWeights({1.0F})), Error) << "heads of 4 have two";
+}
+
 TEST_F(DenseDecoderTest, Case31AnAnswerBeyondTheVocabularyIsRefused) {
   using enum HeadWeights::Head;
   const std::string error = Load(false, kOwn, {5, 300});

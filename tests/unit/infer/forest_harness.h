@@ -64,6 +64,7 @@ struct HarnessOptions {
   RadixMode radix = RadixMode::kWherePays;
   std::int32_t kv_alignment = 1;
   bool validate = true;
+  bool keep_for_later = false;
   bool request_queue = false;  ///< the control in place of the forest
 };
 
@@ -97,6 +98,7 @@ class Harness {
     config.chunk_tokens = options.chunk_tokens;
     config.context_tokens = options.context_tokens;
     config.radix = options.radix;
+    config.keep_for_later = options.keep_for_later;
     config.true_rows = 1;
     config.answer_rows = 2;
     forest = options.request_queue ? CreateRequestQueue(model, backend, config)

@@ -174,6 +174,7 @@ RC_GTEST_PROP(ForestProperty, EverythingIsAnsweredOnceInTinyArenas, (std::uint64
   shape.options.kv_tokens = *rc::gen::inRange(1, 80);
   shape.options.chunk_tokens = *rc::gen::inRange(1, 40);
   shape.options.context_tokens = *rc::gen::inRange(1, 100);
+  shape.options.keep_for_later = *rc::gen::arbitrary<bool>();
   shape.options.radix = AnyRadix();
   shape.options.kv_alignment = *rc::gen::element(1, 4, 16);
   shape.alphabet = *rc::gen::inRange(1, 6);
@@ -241,6 +242,7 @@ RC_GTEST_PROP(ForestProperty, CancelAtAnyTimeReturnsAllKv, (std::uint64_t seed))
   RandomForest::Shape shape;
   shape.options.kv_tokens = *rc::gen::inRange(30, 200);
   shape.options.chunk_tokens = *rc::gen::inRange(1, 40);
+  shape.options.keep_for_later = *rc::gen::arbitrary<bool>();
   shape.options.radix = AnyRadix();
   shape.labels = *rc::gen::arbitrary<bool>();
   RandomForest forest(shape, seed);
@@ -262,6 +264,44 @@ RC_GTEST_PROP(ForestProperty, CancelAtAnyTimeReturnsAllKv, (std::uint64_t seed))
   answers = harness.RunAll();
   RC_ASSERT(answers.size() == 2U);
   RC_ASSERT(harness.backend.fault() == "");
+}
+
+/// What a chunk may lack: the tenth that a leaf which did not fit leaves empty (Packer).
+constexpr int kFullPercent = 90;
+
+// KV that is kept never shrinks forward passes: while asks are waiting chunks are full, whatever
+// else the arena holds.
+RC_GTEST_PROP(ForestProperty, ChunksAreFullWhileAsksWait, (std::uint64_t seed)) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](std::uint64_t below) { return random() % below; };
+  const auto chunk = static_cast<std::int32_t>(60 + draw(200));
+  const std::uint64_t longest = 1 + draw(3 * static_cast<std::uint64_t>(chunk));
+  const std::int64_t path = static_cast<std::int64_t>(longest) + 12;
+  Harness h({.kv_tokens = 6 * chunk + path + static_cast<std::int64_t>(draw(2000)),
+             .chunk_tokens = chunk,
+             .radix = AnyRadix(),
+             .keep_for_later = *rc::gen::arbitrary<bool>()});
+  const std::uint64_t documents = 5 + draw(60);
+  for (std::uint64_t round = 0; round < 2; ++round) {
+    for (std::uint64_t i = 0; i < documents; ++i) {
+      const NodeId document = h.Child(h.root(), TokensOf(i, 1 + i * 7919 % longest));
+      h.forest->Expect(document, static_cast<double>(draw(3)) / 2);
+      std::vector<Tokens> leaves;
+      for (std::uint64_t leaf = draw(6); leaf > 0; --leaf) {
+        leaves.push_back(TokensOf(1000 + draw(1000), 1 + draw(10)));
+      }
+      h.Ask(document, leaves);
+    }
+    h.forest->ResetCounters();
+    h.RunAll();
+    std::vector<std::int32_t> sizes = h.forest->counters().chunk_sizes;
+    if (!sizes.empty()) sizes.pop_back();
+    // One, where a new round finds most of the arena full of what it asks about.
+    const auto thin = std::ranges::count_if(
+        sizes, [&](std::int32_t size) { return 100 * size < kFullPercent * chunk; });
+    RC_ASSERT(thin <= static_cast<std::ptrdiff_t>(round));
+  }
+  RC_ASSERT(h.backend.fault() == "");
 }
 
 }  // namespace

@@ -172,6 +172,29 @@ TEST(PromptForest, SecondQueryReadsKvOfTheFirst) {
   EXPECT_EQ(h.forest->counters().minimum_tokens, 40U * 530);
 }
 
+// Nobody said that more would be asked about the documents: what was computed of them is there all
+// the same, as far as it fits; of the rest the oldest goes first.
+TEST(PromptForest, ALaterQueryReadsWhatIsKeptForLater) {
+  const auto run = [](std::int64_t kv_tokens, bool keep) {
+    Harness h({.kv_tokens = kv_tokens, .chunk_tokens = 1024});
+    h.forest->KeepForLater(keep);
+    for (const std::uint64_t question : {7000, 7001, 7002}) {
+      h.forest->ResetCounters();
+      for (std::uint64_t i = 0; i < 40; ++i) {
+        h.Ask(h.Child(h.root(), TokensOf(i, 500)), {TokensOf(question, 30)});
+      }
+      ExpectRight(h, h.RunAll());
+      EXPECT_EQ(h.forest->counters().kv_held_tokens, 0);
+      EXPECT_EQ(h.forest->counters().evictions, 0U);
+    }
+    return h.fresh();
+  };
+  EXPECT_EQ(run(100000, true), 40U * 30);
+  EXPECT_GT(run(100000, false), 5 * 40U * 30);
+  // Ten fit: served first, each makes place for another.
+  EXPECT_LE(run(10 * 530, true), 40U * 530);
+}
+
 TEST(PromptForest, DocumentLongerThanChunkAndAllOfTheArena) {
   Harness h({.kv_tokens = 1000, .chunk_tokens = 64});
   h.Ask(h.Child(h.root(), TokensOf(1, 900)), {TokensOf(2, 100), TokensOf(3, 100), TokensOf(4, 7)});
@@ -293,6 +316,27 @@ TEST(PromptForest, LabelLikelihoods) {
       EXPECT_EQ(answers.size(), 25U);
       ExpectRight(h, answers);
     }
+  }
+}
+
+// Cases 28 and 29: labels that begin alike, one the beginning of another, are scored whole, by the
+// sum over their own tokens: going on never makes a label likelier.
+TEST(PromptForest, Case28And29LabelsThatBeginAlikeAreScoredWholeByTheirSum) {
+  for (const RadixMode radix : {RadixMode::kNever, RadixMode::kWherePays, RadixMode::kAlways}) {
+    Harness h({.radix = radix});
+    const Tokens cue = MakeTokens({5});
+    const Tokens bad = cue + TokensOf(50, 1);
+    std::vector<Tokens> labels = {bad};
+    for (std::uint64_t i = 0; i < 12; ++i) labels.push_back(labels.back() + TokensOf(60 + i, 1));
+    labels.push_back(bad + TokensOf(80, 2));
+    h.Ask(h.Child(h.root(), TokensOf(1, 40)), labels, {.readout = ReadoutKind::kLogProbability});
+    const std::vector<Answer> answers = h.RunAll();
+    ASSERT_EQ(answers.size(), labels.size());
+    ExpectRight(h, answers);
+    std::map<std::uint64_t, float> score;
+    for (const Answer& answer : answers) score[answer.index] = answer.value;
+    for (std::uint64_t i = 0; i < 12; ++i) EXPECT_LT(score[i + 1], score[i]) << i;
+    EXPECT_NE(score[13], score[2]) << "of equal length, with another second token";
   }
 }
 

@@ -27,12 +27,5 @@ TEST(Readout, Case32AnyLogitThatIsNotFiniteIsNoMargin) {
   }
 }
 
-TEST(Readout, LogProbabilitiesAddUp) {
-  const std::vector<float> log_probs = {-1.0F, -0.5F, -2.0F};
-  EXPECT_EQ(SumLogProbability(log_probs), -3.5F);
-  const std::vector<float> bad = {-1.0F, -kInfinity};
-  EXPECT_EQ(SumLogProbability(bad), std::nullopt);
-}
-
 }  // namespace
 }  // namespace quail::infer

@@ -1,50 +1,23 @@
-// Case 73 and the engine's fault rule: an allocation of the backend that fails, whichever it is,
-// ends in one clear error; answers delivered before stay, all KV returns, and the next run is
+// Case 73 and the engine's fault rule: an allocation of backend or forest that fails, whichever it
+// is, ends in one clear error; answers delivered before stay, all KV returns, and the next run is
 // right.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
+#include <algorithm>
 #include <map>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "failing_allocation.h"
+#include "forest_harness.h"
 #include "infer/cpu/cpu_backend.h"
 #include "infer/model.h"
 #include "infer/prompt_forest.h"
 #include "infer/weights/random_weights.h"
 #include "quail/error.h"
-
-namespace {
-
-// While armed, the allocation that brings this to zero fails.
-std::atomic<bool> armed{false};
-std::atomic<long> left{0};
-
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  if (armed.load(std::memory_order_relaxed) && left.fetch_sub(1) == 1) throw std::bad_alloc();
-  const std::size_t wanted = bytes == 0 ? 1 : bytes;
-  const std::size_t rounded = (wanted + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return Allocate(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace quail::infer {
 namespace {
@@ -57,11 +30,7 @@ class FailingModel final : public Model {
   bool Forward(Backend& backend, Chunk& chunk, const PrefillBatch& batch,
                const base::CancelFlag* cancel) const override {
     if (chunks_++ != fail_in_chunk) return model_.Forward(backend, chunk, batch, cancel);
-    left = fail_at;
-    armed = true;
-    const struct Disarm {
-      ~Disarm() { armed = false; }
-    } disarm;
+    const FailingAllocation fails(fail_at);
     return model_.Forward(backend, chunk, batch, cancel);
   }
 
@@ -180,6 +149,88 @@ TEST_F(OutOfMemory, AtAnyAllocationOfAPassIsOneErrorAndTheNextRunIsRight) {
     }
   }
   EXPECT_GT(errors, 20);
+}
+
+/// Filters with groups and labels over documents that begin alike, in an arena that holds a few.
+class ForestOutOfMemory : public testing::Test {
+ protected:
+  static HarnessOptions Options(RadixMode radix) {
+    return {.kv_tokens = 300, .chunk_tokens = 64, .context_tokens = 200, .radix = radix};
+  }
+
+  using Values = std::map<std::pair<std::uint32_t, std::uint64_t>, float>;
+
+  /// Answers by document and question, up to an error; whether there was none. `fail_at`: the
+  /// allocation that fails, 0: none.
+  bool Ask(Harness& harness, Values& answers, long fail_at = 0) {
+    PromptForest& forest = *harness.forest;
+    // All that this function itself needs, so that what fails is the forest's.
+    std::vector<std::unique_ptr<ListSource>> sources;
+    for (std::size_t i = 0; i < texts_.size(); ++i) {
+      sources.push_back(std::make_unique<ListSource>(questions_));
+    }
+    std::vector<SourceId> ids(texts_.size());
+    std::vector<Answer> batch;
+    batch.reserve(100);
+    bool whole = true;
+    try {
+      const FailingAllocation fails(fail_at);
+      const GroupId group = forest.AddGroup({.enough = 100, .selectivity = 0.5});
+      for (std::size_t i = 0; i < texts_.size(); ++i) {
+        NodeId node = forest.Child(forest.root(), forest.Segment(head_));
+        node = forest.Child(node, forest.Segment(texts_[i]));
+        forest.Expect(node, 0.5);
+        SourceOptions options;
+        if (i % 3 == 1) options.group = group;
+        if (i % 3 == 2) options.readout = ReadoutKind::kLogProbability;
+        ids[i] = forest.Add(node, std::move(sources[i]), options);
+      }
+      while (forest.Next(batch, nullptr)) {
+      }
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kOutOfMemory) << error.what();
+      EXPECT_EQ(forest.pending(), 0U);
+      EXPECT_EQ(forest.counters().kv_held_tokens, 0);
+      whole = false;
+    }
+    for (const Answer& answer : batch) {
+      const auto source = std::ranges::find(ids, answer.source);
+      answers[{static_cast<std::uint32_t>(source - ids.begin()), answer.index}] = answer.value;
+    }
+    return whole;
+  }
+
+  const Tokens head_ = TokensOf(1, 5);
+  const std::vector<Tokens> texts_ = {
+      TokensOf(10, 40), TokensOf(11, 60), TokensOf(10, 20) + TokensOf(12, 30), TokensOf(13, 90),
+      TokensOf(14, 1),  TokensOf(15, 75), TokensOf(13, 50) + TokensOf(16, 10), TokensOf(17, 33)};
+  const std::vector<Tokens> questions_ = {TokensOf(20, 4) + TokensOf(21, 5),
+                                          TokensOf(20, 4) + TokensOf(22, 3), TokensOf(23, 70)};
+};
+
+TEST_F(ForestOutOfMemory, AtAnyAllocationIsOneErrorAndTheNextRunIsRight) {
+  for (const RadixMode radix : {RadixMode::kWherePays, RadixMode::kAlways}) {
+    Values clean;
+    Harness first(Options(radix));
+    ASSERT_TRUE(Ask(first, clean));
+    ASSERT_EQ(clean.size(), 24U);
+    Harness harness(Options(radix));
+    long at = 1;
+    for (bool failed = true; failed; at = at < 60 ? at + 1 : at + 7) {
+      Values kept;
+      const bool whole = Ask(harness, kept, at);
+      failed = FailingAllocation::happened();
+      ASSERT_TRUE(whole || failed);
+      for (const auto& [key, value] : kept) ASSERT_EQ(value, clean.at(key)) << at;
+      harness.forest->Clear();
+      Values again;
+      ASSERT_TRUE(Ask(harness, again)) << at;
+      ASSERT_EQ(again, clean) << "after an error at allocation " << at;
+      harness.forest->Clear();
+      ASSERT_EQ(harness.backend.fault(), "");
+    }
+    EXPECT_GT(at, 200);
+  }
 }
 
 }  // namespace

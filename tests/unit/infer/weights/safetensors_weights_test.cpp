@@ -74,6 +74,18 @@ TEST_F(SafetensorsFolder, ShardsAreOneSource) {
   EXPECT_EQ(weights->Find("c"), nullptr);
 }
 
+TEST_F(SafetensorsFolder, HalvesAreTheirValues) {
+  SafetensorsWriter writer;
+  const std::vector<std::uint16_t> halves = {0x3C00, 0xC000, 0x3555, 0x0001, 0x7BFF, 0x8000};
+  Bytes bytes(2 * halves.size());
+  std::memcpy(bytes.data(), halves.data(), bytes.size());
+  writer.Add("w", "F16", {3, 2}, bytes);
+  Write("model.safetensors", writer.Finish());
+  std::vector<float> values(6);
+  FindWeight(*OpenSafetensorsWeights(folder_), "w", 3, 2)->ReadRows(0, 3, values.data());
+  EXPECT_EQ(values, (std::vector<float>{1.0F, -2.0F, 1365.0F / 4096, 0x1p-24F, 65504.0F, -0.0F}));
+}
+
 TEST_F(SafetensorsFolder, AnIndexMayNotLeaveItsFolder) {
   for (const char* name : {"../one.safetensors", "/etc/passwd", "..", ""}) {
     Write("model.safetensors.index.json", std::string(R"({"weight_map": {"a": ")") + name + "\"}}");
