@@ -172,6 +172,9 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_flag("--random-weights", options.config.random_weights,
                "made-up weights of the shape that -m names, for benchmarks");
   app.add_option("--adapter", options.config.adapter, "none, or a file: adapter of the model");
+  app.add_option("--layout", options.config.layout,
+                 "of prompts: plain (default), or chat: the same words in the turns of the model's "
+                 "own chat template");
   app.add_option("--duckdb-library", options.config.duckdb_library, "path of libduckdb");
   app.add_flag("--deterministic", options.config.deterministic, "bit-equal for any packing");
   app.add_option("--activation-scales", raw.activation_scales,

@@ -12,7 +12,15 @@
 namespace quail::cli {
 
 void ScriptRunner::Run(std::string_view script, std::ostream& out) {
-  for (const auto& statement : session_.Split(script)) RunOne(script, statement, out);
+  const auto statements = session_.Split(script);
+  RunOptions run;
+  run.form = FormOf(options_.format);
+  run.explain = options_.explain;
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    // A script of the command line is all that there is; in a shell more can be typed.
+    run.more_may_follow = !options_.script || i + 1 < statements.size();
+    RunOne(script, statements[i], run, out);
+  }
 }
 
 void ScriptRunner::WriteParquet(std::string_view script, const std::string& path) {
@@ -38,10 +46,7 @@ void ScriptRunner::WriteParquet(std::string_view script, const std::string& path
 }
 
 void ScriptRunner::RunOne(std::string_view script, const Session::Statement& statement,
-                          std::ostream& out) {
-  RunOptions run;
-  run.form = FormOf(options_.format);
-  run.explain = options_.explain;
+                          const RunOptions& run, std::ostream& out) {
   const auto result = session_.Run(script, statement, run);
   progress_.Clear();
   if (!result->has_rows()) return;

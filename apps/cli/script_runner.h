@@ -25,7 +25,8 @@ class ScriptRunner {
   void WriteParquet(std::string_view script, const std::string& path);
 
  private:
-  void RunOne(std::string_view script, const Session::Statement& statement, std::ostream& out);
+  void RunOne(std::string_view script, const Session::Statement& statement, const RunOptions& run,
+              std::ostream& out);
 
   Session& session_;
   const Options& options_;

@@ -177,6 +177,7 @@ class SuiteRun {
     const std::string sql(QueryText(query.name));
     RunOptions run;
     run.explain = explain;
+    run.more_may_follow = false;
     return session_->Run(sql, session_->Split(sql).at(0), run);
   }
 

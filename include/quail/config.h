@@ -47,9 +47,12 @@ struct TokenPrompt {
 };
 
 struct Config {
-  std::string database;          ///< a DuckDB file; empty: in memory
-  std::string model;             ///< known name, directory or .gguf; empty: the embedded default
-  std::string adapter;           ///< "none", a path; empty: the embedded default's own
+  std::string database;  ///< a DuckDB file; empty: in memory
+  std::string model;     ///< known name, directory or .gguf; empty: the embedded default
+  std::string adapter;   ///< "none", a path; empty: the embedded default's own
+  /// Of prompts: plain; chat, with the turns of the model's own chat template around the same
+  /// words.
+  std::string layout = "plain";
   std::string backend = "auto";  ///< auto, cpu, cuda; counting: computes nothing, see below
   /// Truth table instead of a model (file); with backend counting its answers are planted, while
   /// forest, scheduler and packer do their work.

@@ -24,6 +24,9 @@ struct RunOptions {
   };
   CellForm form = CellForm::kText;
   Explain explain = Explain::kNo;
+  /// Other statements of the session may ask about the same texts: what was computed of them stays
+  /// where there is room.
+  bool more_may_follow = true;
 };
 
 /// Answers that stand in for the model's (Session::PlantAnswers).

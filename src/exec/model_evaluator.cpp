@@ -21,19 +21,19 @@ constexpr std::size_t kOpenSources = 8192;
 /// asked, which is assumed for at least one document in five.
 constexpr std::size_t kLeastHead = 10;
 
-/// Forgets the open asks when the forest has thrown: it has then dropped them all.
-template <typename Open>
-class ForgetOnThrow {
+/// Marks the evaluator when a call ends in an error: what it and the forest then know of each other
+/// is not trusted.
+class MarkOnThrow {
  public:
-  explicit ForgetOnThrow(Open& open) : open_(open) {}
-  ~ForgetOnThrow() {
-    if (std::uncaught_exceptions() > depth_) open_.clear();
+  explicit MarkOnThrow(bool& failed) : failed_(failed) {}
+  ~MarkOnThrow() {
+    if (std::uncaught_exceptions() > depth_) failed_ = true;
   }
-  ForgetOnThrow(const ForgetOnThrow&) = delete;
-  ForgetOnThrow& operator=(const ForgetOnThrow&) = delete;
+  MarkOnThrow(const MarkOnThrow&) = delete;
+  MarkOnThrow& operator=(const MarkOnThrow&) = delete;
 
  private:
-  Open& open_;
+  bool& failed_;
   int depth_ = std::uncaught_exceptions();
 };
 
@@ -44,11 +44,18 @@ ModelEvaluator::~ModelEvaluator() = default;
 
 void ModelEvaluator::Begin() {
   Withdraw();
+  if (failed_) {
+    parts_.forest.Clear();
+    ForestCleared();
+    failed_ = false;
+  }
   questions_.clear();
   kept_frames_.clear();
   filter_questions_ = 0;
   head_ = {};
   cut_asks_.clear();
+  margins_ = 0;
+  margins_vary_ = false;
   if (parts_.asked != nullptr) *parts_.asked = AskedPaths();
   parts_.forest.ResetCounters();
 }
@@ -64,16 +71,14 @@ void ModelEvaluator::ForestCleared() {
 }
 
 const ModelEvaluator::Tokens& ModelEvaluator::Encoded(const std::string& text) {
-  const auto [it, inserted] = literals_.try_emplace(text);
-  if (inserted) {
-    const auto bad = parts_.tokenizer->Encode(text, it->second);
-    if (bad) {
-      literals_.erase(it);
-      throw Error(ErrorCode::kQuery,
-                  fmt::format("the prompt is not valid UTF-8 at byte {} of a piece", *bad));
-    }
+  const auto known = literals_.find(text);
+  if (known != literals_.end()) return known->second;
+  Tokens tokens;
+  if (const auto bad = parts_.tokenizer->Encode(text, tokens)) {
+    throw Error(ErrorCode::kQuery,
+                fmt::format("the prompt is not valid UTF-8 at byte {} of a piece", *bad));
   }
-  return it->second;
+  return literals_.emplace(text, std::move(tokens)).first->second;
 }
 
 const ModelEvaluator::Tokens& ModelEvaluator::FilterLeaf(const text::FilterPrompt& prompt) {
@@ -93,15 +98,18 @@ QuestionId ModelEvaluator::Add(const Question& question) {
       parts_.token_prompts == nullptr ? nullptr : parts_.token_prompts->Find(question.prompt);
   QUAIL_CHECK_MSG(pieces != nullptr || parts_.tokenizer != nullptr,
                   "a text prompt for a model without a tokenizer");
+  const text::ChatPieces* chat = pieces == nullptr ? parts_.chat : nullptr;
   const auto prompt = text::PromptTemplate::Parse(question.prompt);
   if (question.is_anchor.empty()) {
     prepared->filter =
         pieces == nullptr ? text::LayOutFilter(prompt, parts_.words) : LayOutFilter(*pieces);
+    if (chat != nullptr) text::PutTurnsAround(*chat, prepared->filter);
     prepared->filter_leaf = FilterLeaf(prepared->filter);
     NoteHead(prepared->filter_leaf);
   } else {
     prepared->join = pieces == nullptr ? text::LayOutJoin(prompt, question.is_anchor, parts_.words)
                                        : LayOutJoin(*pieces, question.is_anchor);
+    if (chat != nullptr) text::PutTurnsAround(*chat, prepared->join);
   }
   questions_.push_back(std::move(prepared));
   return QuestionId(static_cast<std::uint32_t>(questions_.size() - 1));
@@ -188,6 +196,7 @@ void ModelEvaluator::Note(std::span<const text::PromptPiece> stem,
 }
 
 void ModelEvaluator::Ask(const FilterAsk& ask) {
+  const MarkOnThrow mark(failed_);
   const Prepared& prepared = *questions_[ask.question.value()];
   if (std::string fault = Fault(ask.key); !fault.empty()) {
     ready_.push_back({ask.tag, 0, Verdict::kError, 0, std::move(fault)});
@@ -267,6 +276,7 @@ void ModelEvaluator::NoteJoin(const Prepared& prepared, std::span<const TextId> 
 }
 
 void ModelEvaluator::Ask(const JoinAsk& ask) {
+  const MarkOnThrow mark(failed_);
   Prepared& prepared = *questions_[ask.question.value()];
   const auto leaves = LeavesOf(prepared, ask.partners);
   std::vector<std::uint32_t> subset;
@@ -308,6 +318,7 @@ void ModelEvaluator::ForgetFrame(infer::NodeId document) {
 }
 
 void ModelEvaluator::Expect(QuestionId question, std::span<const TextId> document_key, double p) {
+  const MarkOnThrow mark(failed_);
   const Prepared& prepared = *questions_[question.value()];
   if (!Fault(document_key).empty()) return;
   const bool filter = prepared.question.is_anchor.empty();
@@ -327,7 +338,7 @@ std::size_t ModelEvaluator::room() const {
   return open_.size() >= kOpenSources ? 0 : kOpenSources - open_.size();
 }
 
-Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag) const {
+Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag) {
   Outcome outcome;
   outcome.tag = tag;
   outcome.index = static_cast<std::uint32_t>(answer.index);
@@ -335,6 +346,8 @@ Outcome ModelEvaluator::ToOutcome(const infer::Answer& answer, std::uint64_t tag
     case infer::AnswerState::kValue:
       outcome.verdict = answer.value > 0 ? Verdict::kTrue : Verdict::kFalse;
       outcome.margin = answer.value * parts_.margin_scale;
+      if (margins_++ == 0) first_margin_ = answer.value;
+      margins_vary_ |= answer.value != first_margin_;
       break;
     case infer::AnswerState::kNonFinite:
       outcome.verdict = Verdict::kError;
@@ -360,7 +373,7 @@ bool ModelEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag
     return true;
   }
   const std::size_t begin = outcomes.size();
-  const ForgetOnThrow forget(open_);
+  const MarkOnThrow mark(failed_);
   // Answers to withdrawn sources may come alone: they are no outcome.
   while (outcomes.size() == begin) {
     answers_.clear();
@@ -376,7 +389,10 @@ bool ModelEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag
 }
 
 void ModelEvaluator::Withdraw() {
-  for (const auto& [source, open] : open_) parts_.forest.Withdraw(source);
+  const MarkOnThrow mark(failed_);
+  if (!failed_) {
+    for (const auto& [source, open] : open_) parts_.forest.Withdraw(source);
+  }
   open_.clear();
   ready_.clear();
 }

@@ -27,8 +27,9 @@ struct ModelParts {
   text::TextStore& texts;
   base::ThreadPool& pool;
   text::AnswerWords words;
-  float margin_scale = 1;       ///< > 0; margins are multiplied by it to be calibrated
-  std::int32_t vocabulary = 0;  ///< ids of token lists lie below it
+  const text::ChatPieces* chat = nullptr;  ///< null: layout plain
+  float margin_scale = 1;                  ///< > 0; margins are multiplied by it to be calibrated
+  std::int32_t vocabulary = 0;             ///< ids of token lists lie below it
   const TokenPrompts* token_prompts = nullptr;  ///< null: all prompts are text
   AskedPaths* asked = nullptr;                  ///< where the paths of asks are noted, if anywhere
 };
@@ -51,6 +52,8 @@ class ModelEvaluator : public Evaluator {
   bool Next(std::vector<Outcome>& outcomes, const base::CancelFlag* cancel) override;
   void Withdraw() override;
   bool counts_tokens() const override { return true; }
+  /// Answers since Begin, if their margins are all the same to the last bit; else 0.
+  std::uint64_t equal_margins() const { return margins_vary_ ? 0 : margins_; }
   TokenCounters tokens(std::uint16_t step) const override;
 
  private:
@@ -115,7 +118,7 @@ class ModelEvaluator : public Evaluator {
   std::shared_ptr<const LeafTokens> LeavesOf(Prepared& prepared,
                                              const std::shared_ptr<const PartnerList>& partners);
   void ForgetFrame(infer::NodeId document);
-  Outcome ToOutcome(const infer::Answer& answer, std::uint64_t tag) const;
+  Outcome ToOutcome(const infer::Answer& answer, std::uint64_t tag);
 
   ModelParts parts_;
   std::map<std::string, Tokens> literals_;
@@ -125,9 +128,13 @@ class ModelEvaluator : public Evaluator {
   std::size_t filter_questions_ = 0;
   std::span<const base::TokenId> head_;  ///< that all filter questions begin with
   std::unordered_map<infer::SourceId, Open> open_;
+  bool failed_ = false;  ///< a call has thrown: the forest is cleared before the next statement
   /// By an anchor's document that a later question will read: what follows it in the last question,
   /// of which the next may have the beginning.
   std::unordered_map<infer::NodeId, infer::NodeId> kept_frames_;
+  std::uint64_t margins_ = 0;
+  float first_margin_ = 0;
+  bool margins_vary_ = false;
   std::vector<Outcome> ready_;           ///< decided without the model
   std::vector<std::uint64_t> cut_asks_;  ///< by step
   std::vector<infer::Answer> answers_;

@@ -25,11 +25,12 @@ TextSide Shifted(const TextSide& side, double extra) {
 }  // namespace
 
 CostModel::CostModel(const spec::ModelSpec& model, const spec::DeviceSpec& device,
-                     TokenCounter count_tokens, PromptCounter prompt_tokens)
+                     TokenCounter count_tokens, PromptCounter prompt_tokens, TurnTokens turns)
     : model_(model),
       device_(device),
       count_tokens_(std::move(count_tokens)),
-      prompt_tokens_(std::move(prompt_tokens)) {
+      prompt_tokens_(std::move(prompt_tokens)),
+      turns_(turns) {
   if (!count_tokens_) {
     count_tokens_ = [](std::string_view text) { return static_cast<double>(text.size()) / 4; };
   }
@@ -41,8 +42,8 @@ PromptTokens CostModel::PromptOf(const plan::Call& call) const {
   }
   const double question = count_tokens_(call.prompt);
   PromptTokens prompt;
-  prompt.preamble = count_tokens_(kPreamble);
-  prompt.cue = count_tokens_(kCue);
+  prompt.preamble = turns_.before + count_tokens_(kPreamble);
+  prompt.cue = count_tokens_(kCue) + turns_.after;
   prompt.question = count_tokens_(kInstruction) + question + prompt.cue;
   prompt.frame =
       count_tokens_(kNote) + count_tokens_(kInstruction) + question + count_tokens_(kLabel);

@@ -34,11 +34,17 @@ struct PromptTokens {
   double cue = 0;  ///< behind a partner
 };
 
+/// Token counts of a chat layout's turns around every prompt that is text.
+struct TurnTokens {
+  double before = 0;
+  double after = 0;
+};
+
 /// Prices work. All functions are pure.
 class CostModel {
  public:
   CostModel(const spec::ModelSpec& model, const spec::DeviceSpec& device, TokenCounter count_tokens,
-            PromptCounter prompt_tokens = {});
+            PromptCounter prompt_tokens = {}, TurnTokens turns = {});
 
   PromptTokens PromptOf(const plan::Call& call) const;
 
@@ -63,6 +69,7 @@ class CostModel {
   const spec::DeviceSpec& device_;
   TokenCounter count_tokens_;
   PromptCounter prompt_tokens_;
+  TurnTokens turns_;
 };
 
 }  // namespace quail::optimizer

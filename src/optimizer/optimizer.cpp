@@ -10,7 +10,7 @@ plan::PhysicalPlan Optimize(const plan::LogicalPlan& logical,
                             std::span<const plan::ArgumentStatistics> statistics,
                             const spec::ModelSpec& model, const spec::DeviceSpec& device,
                             const OptimizerOptions& options) {
-  const CostModel cost(model, device, options.count_tokens, options.prompt_tokens);
+  const CostModel cost(model, device, options.count_tokens, options.prompt_tokens, options.turns);
   PlanDraft draft(logical, statistics, cost, options);
   draft.plan.relations = logical.relations;
   draft.plan.reduction_sql = logical.reduction_sql;

@@ -22,6 +22,7 @@ struct OptimizerOptions {
   AnchorRule anchor = AnchorRule::kData;
   TokenCounter count_tokens;    ///< may be empty
   PromptCounter prompt_tokens;  ///< may be empty
+  TurnTokens turns = {};
 };
 
 /// Turns what must be asked into steps in order: filters before joins, each relation's filters by

@@ -75,6 +75,7 @@ void AiStatement::Close() {
 
 std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
   const auto self = shared_from_this();
+  more_may_follow_ = options.more_may_follow;
   return Observed(
       [&]() -> std::unique_ptr<Result> {
         Plan();
@@ -246,6 +247,7 @@ void AiStatement::RunSteps() {
     if (const std::string caution = state_.Model().Caution(); !caution.empty()) Notice(caution);
   }
   exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+  if (!state_.oracle) state_.Model().KeepForLater(more_may_follow_);
   std::optional<exec::PlantedEvaluator> planted;
   if (state_.planted.answers) planted.emplace(model, *state_.planted.answers);
   report_.planted_answers = state_.planted.name;
@@ -273,6 +275,9 @@ void AiStatement::RunSteps() {
   Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
   Fill(executor.steps());
   if (state_.model) state_.model->CheckBackend();
+  if (state_.model && !planted) {
+    for (const std::string& doubt : state_.model->Doubts()) Notice(doubt);
+  }
   if (kept && kept->reused() > 0) {
     Notice(fmt::format("{} verdicts came from the checkpoint", kept->reused()));
   }
@@ -322,6 +327,7 @@ plan::ExplainHead AiStatement::Head() const {
   if (!state_.oracle) {
     const text::AnswerWords& words = state_.model->answers().words;
     head.answers = fmt::format("{} / {}", words.yes, words.no);
+    if (state_.model->chat() != nullptr) head.answers += " in layout chat";
   }
   return head;
 }

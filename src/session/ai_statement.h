@@ -79,6 +79,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   plan::PhysicalPlan plan_;
   std::unique_ptr<exec::StatementVerdicts> verdicts_;
   bool closed_ = false;
+  bool more_may_follow_ = false;
 };
 
 }  // namespace quail::session

@@ -18,7 +18,9 @@
 #include "quail/error.h"
 #include "session/device_choice.h"
 #include "session/known_models.h"
+#include "session/statement_doubts.h"
 #include "session/user_position.h"
+#include "text/chat_template.h"
 #include "text/gguf_vocabulary.h"
 #include "text/prompt.h"
 #include "text/tokenizer_json.h"
@@ -33,19 +35,21 @@ std::int64_t KvBytesPerToken(const spec::ModelSpec& spec, const infer::BackendIn
 void Append(std::string& words, std::span<const text::PromptPiece> pieces) {
   for (const text::PromptPiece& piece : pieces) {
     words += fmt::format("{}:{}{};", piece.literal.size(), piece.literal, piece.argument);
+    for (const base::TokenId token : piece.tokens) words += fmt::format("{},", token.value());
   }
 }
 
-/// Of the words around questions and texts.
-base::Hash128 HashOfLayouts(const text::AnswerWords& answers) {
+/// Of the words, and turns if there are any, around questions and texts.
+base::Hash128 HashOfLayouts(const text::AnswerWords& answers, const text::ChatPieces* chat) {
   std::string words;
   for (const char* prompt : {"a {0} b", "{0} {1}"}) {
-    const auto filter = text::LayOutFilter(text::PromptTemplate::Parse(prompt), answers);
+    auto filter = text::LayOutFilter(text::PromptTemplate::Parse(prompt), answers);
+    if (chat != nullptr) text::PutTurnsAround(*chat, filter);
     Append(words, filter.document);
     Append(words, filter.question);
   }
-  const auto join =
-      text::LayOutJoin(text::PromptTemplate::Parse("{0} {1}"), {true, false}, answers);
+  auto join = text::LayOutJoin(text::PromptTemplate::Parse("{0} {1}"), {true, false}, answers);
+  if (chat != nullptr) text::PutTurnsAround(*chat, join);
   for (const auto& pieces : {join.anchor, join.kept, join.partner}) Append(words, pieces);
   return base::HashBytes(words);
 }
@@ -66,6 +70,10 @@ base::Hash128 HashOf(std::span<const TokenPrompt> prompts) {
 
 ModelHost::ModelHost(const Config& config, base::ThreadPool& pool)
     : config_(config), pool_(pool), token_prompts_(config.token_prompts) {
+  if (config_.layout != "plain" && config_.layout != "chat") {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("layout '{}' is none of plain, chat", config_.layout));
+  }
   const spec::KnownShape* shape = config.random_weights ? spec::FindShape(config.model) : nullptr;
   shape != nullptr ? OpenShape(*shape) : OpenFile();
   backend_ = OpenBackend(config_);
@@ -116,10 +124,30 @@ void ModelHost::OpenFile() {
   std::filesystem::is_directory(path) ? OpenFolder() : OpenGguf();
   CheckVocabulary();
   answers_ = AboutFile(path_, [&] { return text::ChooseAnswerWords(*tokenizer_); });
+  if (config_.layout == "chat") OpenChat();
   if (!config_.random_weights) OpenAdapter();
 }
 
+void ModelHost::OpenChat() {
+  std::optional<std::string> found;
+  if (file_) {
+    found = file_->FindString("tokenizer.chat_template");
+  } else {
+    found = text::LoadChatTemplate(path_);
+  }
+  if (!found) {
+    throw Error(ErrorCode::kModel,
+                fmt::format("{}: it has no chat template, so it takes no prompts "
+                            "in layout chat",
+                            path_));
+  }
+  chat_ = AboutFile(path_, [&] { return text::ReadChatPieces(*found, *tokenizer_); });
+}
+
 void ModelHost::OpenShape(const spec::KnownShape& shape) {
+  if (config_.layout == "chat") {
+    throw Error(ErrorCode::kUsage, "a shape without files has no chat template for layout chat");
+  }
   spec_ = shape.spec;
   answers_.words = {shape.yes_word, shape.no_word};
   for (const std::int32_t id : shape.yes) answers_.yes.emplace_back(id);
@@ -161,11 +189,11 @@ void ModelHost::OpenAdapter() {
   adapter_ = infer::Adapter::Open(*path);
   const std::string words = fmt::format("{},{}", answers_.words.yes, answers_.words.no);
   const infer::AdapterInfo& info = adapter_->info();
-  if (info.words != words || info.layout != "plain" || !(info.margin_scale > 0)) {
+  if (info.words != words || info.layout != config_.layout || !(info.margin_scale > 0)) {
     throw Error(ErrorCode::kModel,
                 fmt::format("{} was made for answers {} in layout {}; this model answers {} in "
-                            "layout plain",
-                            path->string(), info.words, info.layout, words));
+                            "layout {} (--adapter none runs it without)",
+                            path->string(), info.words, info.layout, words, config_.layout));
   }
 }
 
@@ -179,6 +207,14 @@ std::string ModelHost::Caution() const {
   if (adapter_ || !HasOwnAdapter(path_)) return "";
   return "the embedded model runs without its adapter: its verdicts are close to chance; name a "
          "better model with -m";
+}
+
+std::vector<std::string> ModelHost::Doubts() const {
+  std::vector<std::string> doubts;
+  if (evaluator_) doubts.push_back(DoubtOfModel(evaluator_->equal_margins()));
+  if (forest_) doubts.push_back(DoubtOfKvRoom(forest_->counters(), forest_->config()));
+  std::erase(doubts, "");
+  return doubts;
 }
 
 void ModelHost::OpenGguf() {
@@ -289,6 +325,7 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
                          .texts = texts,
                          .pool = pool_,
                          .words = answers_.words,
+                         .chat = chat(),
                          .margin_scale = static_cast<float>(scale),
                          .vocabulary = spec_.vocabulary,
                          .token_prompts = &token_prompts_,
@@ -299,12 +336,12 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
 
 std::string ModelHost::Identity() const {
   const infer::BackendInfo& device = backend_->info();
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(),
-                     folder_hash_.ToHex(), spec::NameOf(spec_.weight_type), device.backend,
-                     spec::NameOf(device.compute_type), device.kv_value_bytes,
-                     config_.deterministic ? "deterministic" : "packed",
-                     static_cast<int>(config_.activation_scales),
-                     HashOfLayouts(answers_.words).ToHex(), HashOf(config_.token_prompts).ToHex());
+  return fmt::format(
+      "{} {} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(), folder_hash_.ToHex(),
+      spec::NameOf(spec_.weight_type), device.backend, spec::NameOf(device.compute_type),
+      device.kv_value_bytes, config_.deterministic ? "deterministic" : "packed",
+      static_cast<int>(config_.activation_scales), HashOfLayouts(answers_.words, chat()).ToHex(),
+      HashOf(config_.token_prompts).ToHex());
 }
 
 spec::ModelSpec ModelHost::SpecOfDevice() const {

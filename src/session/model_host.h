@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/hash128.h"
 #include "base/thread_pool.h"
@@ -38,12 +39,16 @@ class ModelHost {
   const text::BpeTokenizer* tokenizer() const { return tokenizer_.get(); }
   const exec::TokenPrompts& token_prompts() const { return token_prompts_; }
   const text::AnswerChoice& answers() const { return answers_; }
+  /// nullptr: layout plain.
+  const text::ChatPieces* chat() const { return chat_ ? &*chat_ : nullptr; }
   const infer::BackendInfo& device() const;
   /// What the device used up to now; nullopt where that is not measured.
   std::optional<infer::DeviceUsage> usage() { return backend_->usage(); }
 
   /// Loads the weights the first time. The texts of all calls are those of one store.
   exec::Evaluator& evaluator(text::TextStore& texts);
+  /// See PromptForest::KeepForLater. REQUIRES: the weights are loaded.
+  void KeepForLater(bool keep) { forest_->KeepForLater(keep); }
   /// Counters and sizes of the forest since its last reset; nullptr before the weights are loaded.
   const infer::PromptForest* forest() const { return forest_.get(); }
   /// The paths of the asks since the last statement began, where Config::check_minimum wants them.
@@ -59,6 +64,8 @@ class ModelHost {
   std::string Identity() const;
   /// What a user must know about this model before trusting it; empty if nothing.
   std::string Caution() const;
+  /// What the figures of the last statement say against this model or its room, for notices.
+  std::vector<std::string> Doubts() const;
   RunReport::Model ModelReport() const;
   RunReport::Device DeviceReport() const;
 
@@ -68,6 +75,7 @@ class ModelHost {
   void OpenShape(const spec::KnownShape& shape);
   void OpenGguf();
   void OpenAdapter();
+  void OpenChat();
   void CheckVocabulary() const;
   void CheckActivationScales() const;
   void CheckComputeType() const;
@@ -88,6 +96,7 @@ class ModelHost {
   exec::TokenPrompts token_prompts_;
   exec::AskedPaths asked_;
   text::AnswerChoice answers_;
+  std::optional<text::ChatPieces> chat_;
   std::unique_ptr<infer::Backend> backend_;
   std::shared_ptr<const infer::WeightSource> weights_;
   std::unique_ptr<infer::Model> model_;

@@ -49,6 +49,10 @@ void CountTokensWith(const ModelHost& model, optimizer::OptimizerOptions& option
       return static_cast<double>(tokens.size());
     };
   }
+  if (const text::ChatPieces* chat = model.chat()) {
+    options.turns = {static_cast<double>(chat->before.size()),
+                     static_cast<double>(chat->after.size())};
+  }
   options.prompt_tokens =
       [&model](const plan::Call& call) -> std::optional<optimizer::PromptTokens> {
     const auto* pieces = model.token_prompts().Find(call.prompt);

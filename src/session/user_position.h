@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +26,8 @@ auto Located(Call call, Locate locate) -> decltype(call()) {
   }
 }
 
-/// Runs `call`; shows an Error to `on_error`, if there is one, before it goes on.
+/// Runs `call`; shows an Error to `on_error`, if there is one, before it goes on. Memory that ran
+/// out is an Error too.
 template <typename Call>
 auto Observed(Call call, const std::function<void(const Error&)>& on_error) -> decltype(call()) {
   try {
@@ -33,6 +35,10 @@ auto Observed(Call call, const std::function<void(const Error&)>& on_error) -> d
   } catch (const Error& error) {
     if (on_error) on_error(error);
     throw;
+  } catch (const std::bad_alloc&) {
+    const Error error(ErrorCode::kOutOfMemory, "out of memory");
+    if (on_error) on_error(error);
+    throw error;
   }
 }
 

@@ -359,6 +359,16 @@ std::optional<TokenId> BpeTokenizer::Find(std::string_view bytes) const {
   return ids.front();
 }
 
+std::optional<TokenId> BpeTokenizer::FindControl(std::string_view name) const {
+  const BpeVocabulary& vocabulary = tables_->vocabulary;
+  for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+    if (vocabulary.is_control[i] && vocabulary.tokens[i] == name) {
+      return TokenId(static_cast<std::int32_t>(i));
+    }
+  }
+  return std::nullopt;
+}
+
 std::size_t BpeTokenizer::vocabulary_size() const { return tables_->vocabulary.tokens.size(); }
 
 const base::Hash128& BpeTokenizer::hash() const { return tables_->hash; }

@@ -54,6 +54,8 @@ class BpeTokenizer {
   std::string Decode(const std::vector<TokenId>& ids) const;
   /// The id whose bytes are exactly `bytes` and that text can yield, if there is one.
   std::optional<TokenId> Find(std::string_view bytes) const;
+  /// The control token of that name, which no text yields, if there is one.
+  std::optional<TokenId> FindControl(std::string_view name) const;
 
   std::size_t vocabulary_size() const;
   /// Content hash of everything that decides the ids: part of the token store's key.

@@ -167,6 +167,16 @@ PromptTemplate PromptTemplate::Parse(std::string_view canonical) {
   return result;
 }
 
+void PutTurnsAround(const ChatPieces& chat, FilterPrompt& prompt) {
+  prompt.document.insert(prompt.document.begin(), {{}, -1, chat.before});
+  prompt.question.push_back({{}, -1, chat.after});
+}
+
+void PutTurnsAround(const ChatPieces& chat, JoinPrompt& prompt) {
+  prompt.anchor.insert(prompt.anchor.begin(), {{}, -1, chat.before});
+  prompt.partner.push_back({{}, -1, chat.after});
+}
+
 FilterPrompt LayOutFilter(const PromptTemplate& prompt, const AnswerWords& words) {
   const std::vector<int> slots = UsedSlots(prompt);
   FilterPrompt layout;

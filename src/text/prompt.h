@@ -38,6 +38,12 @@ struct PromptPiece {
   std::span<const base::TokenId> tokens = {};  ///< used when argument < 0; kept by others
 };
 
+/// Layout `chat` is layout `plain` with the model's own turns around it.
+struct ChatPieces {
+  std::vector<base::TokenId> before;  ///< up to the user's words
+  std::vector<base::TokenId> after;   ///< from there to where the model answers
+};
+
 /// A filter: `document` is shared by every question about the same arguments, `question` is the
 /// ask.
 struct FilterPrompt {
@@ -51,6 +57,10 @@ struct JoinPrompt {
   std::vector<PromptPiece> kept;
   std::vector<PromptPiece> partner;
 };
+
+/// Puts the turns around; `chat` outlives the prompt.
+void PutTurnsAround(const ChatPieces& chat, FilterPrompt& prompt);
+void PutTurnsAround(const ChatPieces& chat, JoinPrompt& prompt);
 
 /// Layout `plain` of sql.md section 4. `prompt` with no slots has an empty document.
 FilterPrompt LayOutFilter(const PromptTemplate& prompt, const AnswerWords& words);

@@ -237,6 +237,44 @@ class ModelTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual("2 verdicts came from the checkpoint" in done.stderr, reused, arguments)
 
+    def test_empty_and_one_letter_texts_are_judged_beside_others(self):
+        self.write_rows("t.jsonl", ["", "a", "It rains and rains."])
+        rows = self.rows(f"SELECT id, {QUESTION.replace('AI_FILTER', 'AI_PROB')} AS p FROM 't.jsonl' ORDER BY id")
+        self.assertEqual(len({row["p"] for row in rows}), 3)
+        self.assertNotIn(None, [row["p"] for row in rows])
+        self.assertEqual(self.report()["calls"]["error"], 0)
+        self.assertEqual(self.report()["tokens"]["regret"], 0)
+
+    def test_layout_chat_puts_the_same_words_into_the_models_turns(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings.", "It rains."])
+        sql = f"SELECT id, {QUESTION.replace('AI_FILTER', 'AI_PROB')} AS p FROM 't.jsonl' ORDER BY id"
+        seen, requested = {}, {}
+        for layout in ("plain", "chat"):
+            seen[layout] = self.rows(sql, "--layout", layout, "--adapter", "none", "--checkpoint", "kept")
+            requested[layout] = self.report()["tokens"]["requested"]
+        self.assertNotEqual(seen["plain"], seen["chat"], "the checkpoint tells the layouts apart")
+        around = (requested["chat"] - requested["plain"]) / 2
+        self.assertTrue(20 < around < 50, around)
+        self.assertIn("in layout chat", self.run_quail(f"EXPLAIN {sql}", "--layout", "chat", "--adapter", "none").stdout)
+        done = self.run_quail(sql, "--layout", "chat")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("in layout chat (--adapter none runs it without)", done.stderr)
+        done = self.run_quail(sql, "--layout", "poem")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'poem' is none of plain, chat", done.stderr)
+
+    def test_a_later_statement_reads_what_an_earlier_one_computed(self):
+        self.write_rows("t.jsonl", [f"{name} says that it rains in the far north, and has said so for years." for name in "abcdef"])
+        other = QUESTION.replace("the weather", "music")
+        self.rows(f"SELECT count(*) AS n FROM 't.jsonl' WHERE {other}; SELECT id FROM 't.jsonl' WHERE {QUESTION}")
+        both = self.report()["tokens"]
+        self.rows(f"SELECT id FROM 't.jsonl' WHERE {QUESTION}")
+        alone = self.report()["tokens"]
+        self.assertEqual(both["requested"], alone["requested"])
+        self.assertLess(both["fresh"], 0.7 * alone["fresh"])
+        self.assertLess(both["regret"], 0)
+        self.assertEqual(alone["regret"], 0)
+
     def test_an_empty_table_asks_nothing(self):
         (self.path / "t.csv").write_text("id,body\n")
         self.assertEqual(self.rows(f"SELECT id FROM 't.csv' WHERE {QUESTION}"), [])

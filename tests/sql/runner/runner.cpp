@@ -94,6 +94,9 @@ Setup SetupOf(const std::string& name) {
     setup.config = Counting(1024, 512, "never");
   } else if (name == "as_written") {
     setup.setting = "SET quail_anchor = 'as_written'";
+  } else if (name == "deterministic") {
+    setup.config = Counting(1 << 13, 512, "pays");
+    setup.config.deterministic = true;
   } else if (name == "control") {
     setup.config.baseline = true;
   } else {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "byte_vocabulary.h"
 #include "exec/executor.h"
@@ -69,7 +70,7 @@ class ModelEvaluatorTest : public testing::Test {
   }
 
   std::vector<std::string> Run(std::int64_t kv_tokens, const std::string& final_sql = "SELECT 1") {
-    infer::CountingBackend backend({.validate = true});
+    infer::CountingBackend backend(counting_);
     backend.ReserveKv({}, kv_tokens);
     const infer::CountingModel model{spec::ModelSpec{}};
     infer::ForestConfig config;
@@ -79,13 +80,19 @@ class ModelEvaluatorTest : public testing::Test {
     config.true_rows = 1;
     config.answer_rows = 2;
     const auto forest = infer::PromptForest::Create(model, backend, config);
-    ModelEvaluator evaluator({*forest, tokenizer_.get(), texts_, pool_, {"TRUE", "FALSE"}});
+    ModelEvaluator evaluator({.forest = *forest,
+                              .tokenizer = tokenizer_.get(),
+                              .texts = texts_,
+                              .pool = pool_,
+                              .words = {"TRUE", "FALSE"},
+                              .chat = chat_});
     StatementVerdicts verdicts(plan_);
     lookups_.verdicts = &verdicts;
     Executor executor(*connection_, evaluator, verdicts, {});
     executor.Run(plan_);
     steps_ = executor.steps();
     counters_ = forest->counters();
+    equal_margins_ = evaluator.equal_margins();
     fault_ = backend.fault();
     std::vector<std::string> cells;
     for (const auto& row : relational::QueryText(*connection_, final_sql)) {
@@ -134,6 +141,9 @@ class ModelEvaluatorTest : public testing::Test {
   LookupSource lookups_;
   std::unique_ptr<relational::Connection> connection_;
   plan::PhysicalPlan plan_;
+  infer::CountingOptions counting_{.validate = true};
+  const text::ChatPieces* chat_ = nullptr;
+  std::uint64_t equal_margins_ = 0;
   std::vector<StepCounters> steps_;
   infer::ForestCounters counters_;
   std::string fault_;
@@ -191,6 +201,66 @@ TEST_F(ModelEvaluatorTest, ARowCannotMoveOrChangeItsNeighboursAnswers) {
     relational::QueryText(*connection_, fmt::format("DELETE FROM rows WHERE quail_row <> {}", i));
     EXPECT_EQ(Run(std::int64_t{4} * kChunk, answers), std::vector<std::string>{together[i]}) << i;
   }
+}
+
+// bug_32: a document whose logits are not finite is one error row with its reason.
+TEST_F(ModelEvaluatorTest, ANonFiniteAnswerIsOneErrorRowAndItsNeighboursStay) {
+  plan_.steps.push_back(
+      plan::AskFilterStep{RelationId(1), {{AddCall("Is it? {0}", {1})}}, std::nullopt});
+  const std::string answers = "SELECT quail_verdict(0, id_body) FROM partners ORDER BY quail_row";
+  std::uint64_t second = 0;
+  counting_.margin = [&](std::uint64_t path) {
+    if (second == 0) second = path;
+    return infer::CountingMargin(path);
+  };
+  const std::vector<std::string> clean = Run(std::int64_t{4} * kChunk, answers);
+  counting_.margin = [&](std::uint64_t path) {
+    return path == second ? NAN : infer::CountingMargin(path);
+  };
+  std::vector<std::string> poisoned = Run(std::int64_t{4} * kChunk, answers);
+  ASSERT_EQ(poisoned.size(), 3U);
+  EXPECT_EQ(std::ranges::count(poisoned, "NULL"), 1);
+  EXPECT_EQ(steps_[0].error, 1U);
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    if (poisoned[i] != "NULL") {
+      EXPECT_EQ(poisoned[i], clean[i]);
+    }
+  }
+}
+
+// bug_34: a template slip gives every row the same score.
+TEST_F(ModelEvaluatorTest, EqualMarginsOfAllRowsAreTold) {
+  plan_.steps.push_back(
+      plan::AskFilterStep{RelationId(0), {{AddCall("Is it? {0}", {0})}}, std::nullopt});
+  Run(std::int64_t{4} * kChunk);
+  EXPECT_EQ(equal_margins_, 0U);
+  counting_.margin = [](std::uint64_t) { return 0.25F; };
+  Run(std::int64_t{4} * kChunk);
+  EXPECT_EQ(equal_margins_, static_cast<std::uint64_t>(kDocuments));
+}
+
+// Layout chat: the same pieces between the model's turns, shared as in layout plain.
+TEST_F(ModelEvaluatorTest, ChatTurnsStandAroundFiltersAndPairs) {
+  plan_.steps.push_back(
+      plan::AskFilterStep{RelationId(1), {{AddCall("Is it? {0}", {1})}}, std::nullopt});
+  plan_.steps.push_back(
+      plan::AskJoinStep{RelationId(1), RelationId(2), {{AddCall("{0} and {1}?", {1, 2})}}, ""});
+  counting_.margin = [](std::uint64_t) { return 1.0F; };
+  Run(std::int64_t{4} * kChunk);
+  const std::vector<StepCounters> plain = steps_;
+  const std::uint64_t plain_fresh = fresh();
+  const text::ChatPieces chat{{base::TokenId(65), base::TokenId(66)},
+                              {base::TokenId(67), base::TokenId(68), base::TokenId(69)}};
+  chat_ = &chat;
+  Run(std::int64_t{4} * kChunk);
+  EXPECT_EQ(fault_, "");
+  ASSERT_EQ(steps_.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(steps_[i].tokens->requested, plain[i].tokens->requested + 5 * steps_[i].distinct);
+  }
+  // What stands before is run once an anchor at most, what stands behind once an ask.
+  EXPECT_GE(fresh(), plain_fresh + 3 * (3 + 6));
+  EXPECT_LE(fresh(), plain_fresh + 3 * (3 + 6) + 2 * (3 + 3));
 }
 
 // bug_79

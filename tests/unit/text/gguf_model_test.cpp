@@ -5,6 +5,7 @@
 #include "spec/gguf_file.h"
 #include "test_paths.h"
 #include "text/answer_words.h"
+#include "text/chat_template.h"
 #include "text/gguf_vocabulary.h"
 #include "tiny_vocabulary.h"
 
@@ -19,6 +20,7 @@ class EmbeddedModel : public testing::Test {
         std::filesystem::path(QUAIL_DEPS_DIR) / "models/SmolLM2-135M-Instruct.Q4_1.gguf";
     if (!std::filesystem::exists(path)) GTEST_SKIP() << "skipped: embedded model not fetched";
     const auto file = spec::GgufFile::Open(path);
+    chat_template_ = file->String("tokenizer.chat_template");
     const auto tokens = file->Strings("tokenizer.ggml.tokens");
     const auto types = file->Ints("tokenizer.ggml.token_type");
     const auto merges = file->Strings("tokenizer.ggml.merges");
@@ -28,6 +30,7 @@ class EmbeddedModel : public testing::Test {
   }
 
   std::shared_ptr<const BpeTokenizer> tokenizer_;
+  std::string chat_template_;
 };
 
 TEST_F(EmbeddedModel, EncodesAsTheReferenceDoes) {
@@ -58,6 +61,26 @@ TEST_F(EmbeddedModel, CountsItsMissingBytes) {
                          ids, &unknown));
   EXPECT_EQ(unknown, 8U) << "six controls, and the lead bytes f1 and f2";
   EXPECT_EQ(std::count(ids.begin(), ids.end(), TokenId(0)), 8);
+}
+
+/// Its template speaks as the system first.
+TEST_F(EmbeddedModel, ChatTurns) {
+  const ChatPieces chat = ReadChatPieces(chat_template_, *tokenizer_);
+  constexpr int kStart = 1;
+  constexpr int kEnd = 2;
+  const auto controls = [](const std::vector<TokenId>& ids) {
+    std::vector<int> found;
+    for (const TokenId id : ids) {
+      if (id.value() < 17) found.push_back(id.value());
+    }
+    return found;
+  };
+  EXPECT_EQ(controls(chat.before), (std::vector{kStart, kEnd, kStart}));
+  EXPECT_EQ(controls(chat.after), (std::vector{kEnd, kStart}));
+  const std::string before = tokenizer_->Decode(chat.before);
+  EXPECT_TRUE(before.starts_with("<|im_start|>system\nYou are ")) << before;
+  EXPECT_TRUE(before.ends_with("<|im_end|>\n<|im_start|>user\n")) << before;
+  EXPECT_EQ(tokenizer_->Decode(chat.after), "<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST_F(EmbeddedModel, AnswersTrueAndFalse) {
