@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <string_view>
@@ -41,25 +40,36 @@ class FunctionEvaluator : public Evaluator {
   TokenCounters tokens(std::uint16_t) const override { return {}; }
 
  private:
+  /// Asks of one tuple, or of one anchor and its partners.
   struct Pending {
     QuestionId question;
-    std::vector<TextId> key;  ///< all arguments of a filter, the anchor's of a join
+    std::uint32_t key_begin = 0;  ///< in Line::keys: a filter's arguments, or the anchor's
+    std::uint32_t key_width = 0;
     std::shared_ptr<const PartnerList> partners;
     std::shared_ptr<const std::vector<std::uint32_t>> subset;
     std::uint64_t tag = 0;
     std::size_t next = 0;  ///< of its partners
   };
+  /// Asks of one priority, from `next` on. Emptied at once when the last is answered, so that
+  /// nothing is allocated for each.
+  struct Line {
+    std::vector<Pending> asks;
+    std::vector<TextId> keys;
+    std::size_t next = 0;
+  };
 
-  void Push(std::int32_t priority, Pending pending);
-  /// Answers up to `n` asks of `pending`; true when it is finished.
-  bool Answer(Pending& pending, std::size_t n, std::vector<Outcome>& outcomes);
-  Outcome Decide(const Question& question, std::span<const TextId> key) const;
+  void Push(std::int32_t priority, std::span<const TextId> key, Pending pending);
+  /// Answers up to `n` asks of the first of `line`; true when it is finished.
+  bool Answer(Line& line, std::size_t n, std::vector<Outcome>& outcomes);
+  void Decide(const Question& question, std::span<const TextId> key, Outcome& outcome);
 
   Function function_;
   const text::TextStore& texts_;
   std::vector<Question> questions_;
-  std::map<std::int32_t, std::deque<Pending>, std::greater<>> queue_;
+  std::map<std::int32_t, Line, std::greater<>> lines_;
   std::size_t queued_asks_ = 0;
+  std::vector<TextId> key_;
+  std::vector<std::string_view> arguments_;
 };
 
 }  // namespace quail::exec

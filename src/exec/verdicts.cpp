@@ -9,22 +9,13 @@
 namespace quail::exec {
 namespace {
 
-constexpr std::uint32_t kAbsent = 0xFFFFFFFFU;
+constexpr std::uint32_t kAbsent = TupleIndex::kAbsent;
 
 // A matrix cell. NULL and errors are rare: their detail is in the hash table.
 constexpr std::uint8_t kCellUndecided = 0;
 constexpr std::uint8_t kCellFalse = 1;
 constexpr std::uint8_t kCellTrue = 2;
 constexpr std::uint8_t kCellInTable = 3;
-
-std::size_t HashKey(std::span<const TextId> key) {
-  std::uint64_t hash = 0x9E3779B97F4A7C15ULL;
-  for (const TextId id : key) {
-    hash = (hash ^ id.value()) * 0xD6E8FEB86659FD93ULL;
-    hash ^= hash >> 32;
-  }
-  return static_cast<std::size_t>(hash);
-}
 
 std::vector<std::uint32_t> IndexById(std::span<const TextId> ids) {
   std::uint32_t largest = 0;
@@ -44,7 +35,7 @@ std::uint32_t Lookup(const std::vector<std::uint32_t>& index, TextId id) {
 }  // namespace
 
 VerdictTable::VerdictTable(std::size_t width, bool keeps_margins)
-    : width_(width), keeps_margins_(keeps_margins), slots_(16, 0) {
+    : width_(width), keeps_margins_(keeps_margins), keys_(width) {
   if (width_ == 1) matrices_.emplace_back().is_line = true;
 }
 
@@ -83,17 +74,6 @@ bool VerdictTable::FindCell(std::span<const TextId> key, Cell& cell) const {
   return false;
 }
 
-std::size_t VerdictTable::FindSlot(std::span<const TextId> key) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = HashKey(key) & mask;
-  while (slots_[slot] != 0) {
-    const auto stored = std::span(keys_).subspan((slots_[slot] - 1) * width_, width_);
-    if (std::ranges::equal(stored, key)) break;
-    slot = (slot + 1) & mask;
-  }
-  return slot;
-}
-
 Judgement VerdictTable::Find(std::span<const TextId> key) const {
   QUAIL_DCHECK(key.size() == width_);
   Cell cell;
@@ -105,9 +85,8 @@ Judgement VerdictTable::Find(std::span<const TextId> key) const {
     if (bits == kCellTrue) return {Verdict::kTrue, margin, 0};
     if (bits == kCellUndecided && (matrix.is_line || verdicts_.empty())) return {};
   }
-  const std::uint32_t slot = slots_[FindSlot(key)];
-  if (slot == 0) return {};
-  const std::size_t entry = slot - 1;
+  const std::uint32_t entry = keys_.Find(key);
+  if (entry == kAbsent) return {};
   Judgement judgement{verdicts_[entry], keeps_margins_ ? margins_[entry] : 0.0F, 0};
   if (judgement.verdict == Verdict::kError) judgement.reason = failed_entries_.at(entry).reason;
   return judgement;
@@ -120,7 +99,6 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
   if (width_ == 1) GrowLine(key[0]);
   Cell cell;
   const bool in_matrix = !matrices_.empty() && FindCell(key, cell);
-  if (in_matrix && Find(key).verdict == Verdict::kUndecided) ++decided_;
   if (in_matrix) {
     Matrix& matrix = matrices_[cell.matrix];
     std::uint8_t bits = kCellInTable;
@@ -128,6 +106,9 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
     if (verdict == Verdict::kTrue) bits = kCellTrue;
     const unsigned shift = 2 * (cell.index % 4);
     std::uint8_t& byte = matrix.bits[cell.index / 4];
+    const bool known = ((byte >> shift) & 3U) != kCellUndecided ||
+                       (!matrix.is_line && !verdicts_.empty() && keys_.Find(key) != kAbsent);
+    decided_ += known ? 0 : 1;
     byte = static_cast<std::uint8_t>((byte & ~(3U << shift)) | (unsigned{bits} << shift));
     if (keeps_margins_) matrix.margins[cell.index] = margin;
     if (bits != kCellInTable) return;
@@ -140,25 +121,12 @@ void VerdictTable::Set(std::span<const TextId> key, Verdict verdict, float margi
 }
 
 std::size_t VerdictTable::Entry(std::span<const TextId> key) {
-  std::size_t slot = FindSlot(key);
-  if (slots_[slot] != 0) return slots_[slot] - 1;
-  if ((verdicts_.size() + 1) * 2 > slots_.size()) {
-    Grow();
-    slot = FindSlot(key);
+  const std::uint32_t entry = keys_.Add(key);
+  if (entry == verdicts_.size()) {
+    verdicts_.push_back(Verdict::kUndecided);
+    if (keeps_margins_) margins_.push_back(0);
   }
-  keys_.insert(keys_.end(), key.begin(), key.end());
-  verdicts_.push_back(Verdict::kUndecided);
-  if (keeps_margins_) margins_.push_back(0);
-  slots_[slot] = static_cast<std::uint32_t>(verdicts_.size());
-  return verdicts_.size() - 1;
-}
-
-void VerdictTable::Grow() {
-  slots_.assign(slots_.size() * 2, 0);
-  for (std::size_t entry = 0; entry < verdicts_.size(); ++entry) {
-    const std::size_t slot = FindSlot(std::span(keys_).subspan(entry * width_, width_));
-    slots_[slot] = static_cast<std::uint32_t>(entry + 1);
-  }
+  return entry;
 }
 
 std::uint32_t VerdictTable::ReasonIndex(const std::string& reason) {
@@ -170,16 +138,14 @@ std::uint32_t VerdictTable::ReasonIndex(const std::string& reason) {
 }
 
 void VerdictTable::CountFailedRows(std::span<const TextId> key, std::uint64_t rows) {
-  const std::uint32_t slot = slots_[FindSlot(key)];
-  QUAIL_CHECK(slot != 0);
-  failed_entries_.at(slot - 1).rows += rows;
+  failed_entries_.at(keys_.Find(key)).rows += rows;
 }
 
 std::vector<VerdictTable::Failure> VerdictTable::Failures() const {
   std::vector<Failure> failures;
   for (std::size_t entry = 0; entry < verdicts_.size(); ++entry) {
     if (verdicts_[entry] != Verdict::kError) continue;
-    const auto key = std::span(keys_).subspan(entry * width_, width_);
+    const auto key = keys_.tuple(entry);
     const FailedEntry& failed = failed_entries_.at(entry);
     failures.push_back({{key.begin(), key.end()}, failed.reason, failed.rows});
   }

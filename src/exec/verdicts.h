@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "base/strong_id.h"
+#include "exec/tuple_index.h"
 
 namespace quail::exec {
-
-using base::TextId;
 
 /// Stands for a NULL argument in a tuple of texts. No verdict is ever stored under it.
 inline constexpr TextId kNullText{0xFFFFFFFFU};
@@ -78,19 +77,15 @@ class VerdictTable {
 
   void GrowLine(TextId last);
   bool FindCell(std::span<const TextId> key, Cell& cell) const;
-  std::size_t FindSlot(std::span<const TextId> key) const;
   std::size_t Entry(std::span<const TextId> key);
-  void Grow();
   std::uint32_t ReasonIndex(const std::string& reason);
 
   std::size_t width_;
   bool keeps_margins_;
   std::uint64_t decided_ = 0;
   std::vector<Matrix> matrices_;
-  // Open addressing: a slot holds 1 + the index of an entry, 0 when free.
-  std::vector<std::uint32_t> slots_;
-  std::vector<TextId> keys_;  ///< width_ a entry
-  std::vector<Verdict> verdicts_;
+  TupleIndex keys_;                ///< of what no matrix decides
+  std::vector<Verdict> verdicts_;  ///< by number in `keys_`, as `margins_`
   std::vector<float> margins_;
   /// Of a failed entry.
   struct FailedEntry {

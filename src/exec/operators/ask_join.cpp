@@ -9,26 +9,6 @@
 namespace quail::exec {
 namespace {
 
-/// Numbers tuples by first appearance.
-class TupleNumbers {
- public:
-  explicit TupleNumbers(Domain& tuples) : tuples_(tuples) {}
-
-  std::uint32_t Of(std::span<const TextId> tuple) {
-    const auto [it, inserted] = numbers_.emplace(std::vector<TextId>(tuple.begin(), tuple.end()),
-                                                 static_cast<std::uint32_t>(tuples_.size()));
-    if (inserted) {
-      tuples_.ids.insert(tuples_.ids.end(), tuple.begin(), tuple.end());
-      tuples_.weights.push_back(1);
-    }
-    return it->second;
-  }
-
- private:
-  Domain& tuples_;
-  std::map<std::vector<TextId>, std::uint32_t> numbers_;
-};
-
 bool CoversAll(const std::vector<std::size_t>& columns, std::size_t width) {
   std::set<std::size_t> used(columns.begin(), columns.end());
   return used.size() == width;
@@ -45,15 +25,19 @@ PairDomain PairDomain::Sparse(const Domain& pairs, std::size_t anchor_width) {
   domain.anchors.width = anchor_width;
   domain.partners.width = pairs.width - anchor_width;
   domain.partners_of.emplace();
-  TupleNumbers anchors(domain.anchors);
-  TupleNumbers partners(domain.partners);
+  TupleIndex anchors(domain.anchors.width);
+  TupleIndex partners(domain.partners.width);
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::uint32_t anchor = anchors.Of(pairs.row(i).first(anchor_width));
-    const std::uint32_t partner = partners.Of(pairs.row(i).subspan(anchor_width));
+    const std::uint32_t anchor = anchors.Add(pairs.row(i).first(anchor_width));
+    const std::uint32_t partner = partners.Add(pairs.row(i).subspan(anchor_width));
     if (anchor == domain.partners_of->size()) domain.partners_of->emplace_back();
     (*domain.partners_of)[anchor].push_back({partner, pairs.weights[i]});
   }
   for (auto& list : *domain.partners_of) std::ranges::sort(list, {}, &Partner::index);
+  domain.anchors.weights.assign(anchors.size(), 1);
+  domain.anchors.ids = anchors.TakeIds();
+  domain.partners.weights.assign(partners.size(), 1);
+  domain.partners.ids = partners.TakeIds();
   return domain;
 }
 
