@@ -1,23 +1,29 @@
 // Host cost of an AI step: operator, verdict table, evaluator and prompt forest, over the counting
 // backend, which does no arithmetic.
 //
-// usage: ask_benchmark DOCUMENTS [FILTERS [CHUNK_TOKENS KV_TOKENS]]
-//   Documents of 300 tokens, each asked by a step of FILTERS (1) predicates with questions of some
-//   50 tokens; a predicate lets half of them survive.
-// Prints asks, processor seconds, microseconds an ask and the peak memory above what the texts
-// take.
+// usage: ask_benchmark filter DOCUMENTS [FILTERS [CHUNK_TOKENS KV_TOKENS]]
+//        ask_benchmark join ANCHORS PARTNERS [CHUNK_TOKENS KV_TOKENS]
+//   filter: documents of 300 tokens, each asked by a step of FILTERS (1) predicates with questions
+//   of some 50 tokens; all of them survive. join: anchors of 400 tokens, each
+//   with all partners of 15.
+// Prints asks, processor seconds, microseconds an ask, how full the chunks are and the peak memory
+// above what the texts take.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "exec/model_evaluator.h"
 #include "exec/operators/ask_filter.h"
+#include "exec/operators/ask_join.h"
 #include "infer/counting/counting_backend.h"
 #include "process_usage.h"
 
@@ -27,8 +33,6 @@ using quail::bench::PeakMegabytes;
 using quail::bench::ProcessorSeconds;
 using namespace quail;  // NOLINT(google-build-using-namespace)
 
-constexpr std::size_t kDocumentTokens = 300;
-
 /// Every byte is a token.
 std::shared_ptr<const text::BpeTokenizer> ByteTokenizer() {
   text::BpeVocabulary vocabulary;
@@ -37,10 +41,10 @@ std::shared_ptr<const text::BpeTokenizer> ByteTokenizer() {
   return text::BpeTokenizer::Create(std::move(vocabulary));
 }
 
-exec::Domain MakeDocuments(text::TextStore& texts, std::size_t count) {
+exec::Domain MakeTexts(text::TextStore& texts, std::size_t count, std::size_t length) {
   exec::Domain domain{1, {}, {}};
-  std::vector<base::TokenId> tokens(kDocumentTokens);
-  std::uint64_t state = count;
+  std::vector<base::TokenId> tokens(length);
+  std::uint64_t state = count * 977 + length;
   for (std::size_t i = 0; i < count; ++i) {
     for (base::TokenId& token : tokens) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -52,7 +56,7 @@ exec::Domain MakeDocuments(text::TextStore& texts, std::size_t count) {
   return domain;
 }
 
-plan::PhysicalPlan MakePlan(std::size_t filters) {
+plan::PhysicalPlan FilterPlan(std::size_t filters) {
   plan::PhysicalPlan plan;
   for (std::size_t i = 0; i < filters; ++i) {
     plan::Call call;
@@ -64,18 +68,66 @@ plan::PhysicalPlan MakePlan(std::size_t filters) {
   return plan;
 }
 
-int Measure(int argc, char** argv) {
-  const auto documents = static_cast<std::size_t>(std::strtoull(argv[1], nullptr, 10));
-  const std::size_t filters = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+plan::PhysicalPlan JoinPlan() {
+  plan::PhysicalPlan plan;
+  plan::Call call;
+  call.prompt = "Do {0} and {1} belong together?";
+  call.arguments = {{plan::RelationId(0), "a", "text"}, {plan::RelationId(1), "b", "text"}};
+  plan.calls.push_back(std::move(call));
+  plan::AskJoinStep step;
+  step.anchor = plan::RelationId(0);
+  step.partner = plan::RelationId(1);
+  step.stages = {{plan::CallId(0), false}};
+  plan.steps.emplace_back(std::move(step));
+  return plan;
+}
+
+infer::ForestConfig ConfigOf(int argc, char** argv) {
   infer::ForestConfig config;
-  config.chunk_tokens = argc > 3 ? std::atoi(argv[3]) : 32768;
-  config.kv_tokens = argc > 4 ? std::atoll(argv[4]) : 362250;
+  config.chunk_tokens = argc > 4 ? std::atoi(argv[4]) : 32768;
+  config.kv_tokens = argc > 5 ? std::atoll(argv[5]) : 362250;
   config.context_tokens = 40960;
   config.true_rows = 1;
   config.answer_rows = 2;
+  return config;
+}
 
+std::unique_ptr<exec::StepRun> FilterStep(const exec::StepContext& context, exec::Domain documents,
+                                          std::size_t filters) {
+  exec::AskFilter::Options options;
+  for (std::size_t i = 0; i < filters; ++i) {
+    options.stages.push_back({plan::CallId(static_cast<std::uint32_t>(i)), false, {0}});
+  }
+  return std::make_unique<exec::AskFilter>(context, std::move(documents), std::move(options));
+}
+
+std::unique_ptr<exec::StepRun> JoinStep(const exec::StepContext& context, exec::Domain anchors,
+                                        exec::Domain partners) {
+  exec::AskJoin::Options options;
+  options.stages.push_back({plan::CallId(0), false, {0, 1}});
+  return std::make_unique<exec::AskJoin>(
+      context, exec::PairDomain::Cross(std::move(anchors), std::move(partners)),
+      std::move(options));
+}
+
+void PrintChunks(const infer::ForestCounters& counters, std::int32_t chunk_tokens) {
+  std::vector<std::int32_t> sizes = counters.chunk_sizes;
+  std::ranges::sort(sizes);
+  std::printf("fresh %llu  minimum %llu  chunks %llu, their median %.1f %% full\n",
+              static_cast<unsigned long long>(counters.steps[0].fresh_tokens),
+              static_cast<unsigned long long>(counters.minimum_tokens),
+              static_cast<unsigned long long>(counters.chunks),
+              100.0 * sizes[sizes.size() / 2] / chunk_tokens);
+}
+
+int Measure(int argc, char** argv) {
+  const bool join = std::strcmp(argv[1], "join") == 0;
+  const std::size_t count = std::strtoull(argv[2], nullptr, 10);
+  const std::size_t other = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  const infer::ForestConfig config = ConfigOf(argc, argv);
   text::TextStore texts;
-  exec::Domain domain = MakeDocuments(texts, documents);
+  exec::Domain domain = MakeTexts(texts, count, join ? 400 : 300);
+  exec::Domain partners = MakeTexts(texts, join ? other : 0, 15);
   const auto tokenizer = ByteTokenizer();
   base::ThreadPool pool(1);
   infer::CountingBackend backend({});
@@ -88,44 +140,47 @@ int Measure(int argc, char** argv) {
                                                   .pool = pool,
                                                   .words = {"TRUE", "FALSE"},
                                                   .vocabulary = 1 << 20});
-  const plan::PhysicalPlan plan = MakePlan(filters);
+  const plan::PhysicalPlan plan = join ? JoinPlan() : FilterPlan(other);
 
   const double texts_megabytes = PeakMegabytes();
   const double start = ProcessorSeconds();
   exec::StatementVerdicts verdicts(plan);
   evaluator.Begin();
   std::vector<exec::QuestionId> questions;
-  exec::AskFilter::Options options;
-  for (std::size_t i = 0; i < filters; ++i) {
+  for (std::size_t i = 0; i < verdicts.questions(); ++i) {
     questions.push_back(evaluator.Add(verdicts.question(i)));
-    options.stages.push_back({plan::CallId(static_cast<std::uint32_t>(i)), false, {0}});
   }
-  exec::AskFilter step({verdicts, evaluator, questions}, std::move(domain), std::move(options));
+  const exec::StepContext context{verdicts, evaluator, questions};
+  const std::unique_ptr<exec::StepRun> step =
+      join ? JoinStep(context, std::move(domain), std::move(partners))
+           : FilterStep(context, std::move(domain), other);
   std::vector<exec::Outcome> outcomes;
-  for (step.Feed(); evaluator.Next(outcomes, nullptr); step.Feed()) {
-    for (const exec::Outcome& outcome : outcomes) step.Take(outcome);
+  for (step->Feed(); evaluator.Next(outcomes, nullptr); step->Feed()) {
+    for (const exec::Outcome& outcome : outcomes) step->Take(outcome);
     outcomes.clear();
   }
   const double seconds = ProcessorSeconds() - start;
-  const auto asks = static_cast<double>(step.counters().distinct);
-  std::printf("asks %.0f  processor seconds %.3f  us/ask %.3f\n", asks, seconds,
+  const auto asks = static_cast<double>(step->counters().distinct);
+  const double megabytes = PeakMegabytes() - texts_megabytes;
+  std::printf("asks %.0f (%llu errors), rows out %llu  processor seconds %.3f  us/ask %.3f\n", asks,
+              static_cast<unsigned long long>(step->counters().error),
+              static_cast<unsigned long long>(step->counters().rows_out), seconds,
               seconds * 1e6 / asks);
-  std::printf("rows out %llu  fresh %llu  minimum %llu  chunks %llu\n",
-              static_cast<unsigned long long>(step.counters().rows_out),
-              static_cast<unsigned long long>(forest->counters().steps[0].fresh_tokens),
-              static_cast<unsigned long long>(forest->counters().minimum_tokens),
-              static_cast<unsigned long long>(forest->counters().chunks));
-  std::printf("MB: texts %.0f, peak +%.0f (%.0f bytes a document)\n", texts_megabytes,
-              PeakMegabytes() - texts_megabytes,
-              (PeakMegabytes() - texts_megabytes) * 1048576 / static_cast<double>(documents));
+  PrintChunks(forest->counters(), config.chunk_tokens);
+  std::printf("MB: texts %.0f, peak +%.1f (%.1f bytes %s, %.2f an ask)\n", texts_megabytes,
+              megabytes, megabytes * 1048576 / static_cast<double>(count),
+              join ? "an anchor" : "a document", megabytes * 1048576 / asks);
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: %s DOCUMENTS [FILTERS [CHUNK_TOKENS KV_TOKENS]]\n", argv[0]);
+  if (argc < 3) {
+    std::fprintf(stderr,
+                 "usage: %s filter DOCUMENTS [FILTERS [CHUNK KV]] | join ANCHORS PARTNERS [CHUNK "
+                 "KV]\n",
+                 argv[0]);
     return 2;
   }
   try {

@@ -60,9 +60,10 @@ void ModelEvaluator::Begin() {
   parts_.forest.ResetCounters();
 }
 
-std::span<const base::TokenId> ModelEvaluator::Literal(const text::PromptPiece& piece) {
-  return piece.tokens.empty() ? std::span<const base::TokenId>(Encoded(piece.literal))
-                              : piece.tokens;
+void ModelEvaluator::Tokenize(std::vector<text::PromptPiece>& pieces) {
+  for (text::PromptPiece& piece : pieces) {
+    if (piece.argument < 0 && piece.tokens.empty()) piece.tokens = Encoded(piece.literal);
+  }
 }
 
 void ModelEvaluator::ForestCleared() {
@@ -81,12 +82,11 @@ const ModelEvaluator::Tokens& ModelEvaluator::Encoded(const std::string& text) {
   return literals_.emplace(text, std::move(tokens)).first->second;
 }
 
-const ModelEvaluator::Tokens& ModelEvaluator::FilterLeaf(const text::FilterPrompt& prompt) {
+std::span<const base::TokenId> ModelEvaluator::FilterLeaf(const text::FilterPrompt& prompt) {
   Tokens leaf;
   for (const text::PromptPiece& piece : prompt.question) {
     QUAIL_CHECK_MSG(piece.argument < 0, "a filter's question repeats its document");
-    const auto tokens = Literal(piece);
-    leaf.insert(leaf.end(), tokens.begin(), tokens.end());
+    leaf.insert(leaf.end(), piece.tokens.begin(), piece.tokens.end());
   }
   return *filter_leaves_.insert(std::move(leaf)).first;
 }
@@ -104,12 +104,17 @@ QuestionId ModelEvaluator::Add(const Question& question) {
     prepared->filter =
         pieces == nullptr ? text::LayOutFilter(prompt, parts_.words) : LayOutFilter(*pieces);
     if (chat != nullptr) text::PutTurnsAround(*chat, prepared->filter);
+    Tokenize(prepared->filter.document);
+    Tokenize(prepared->filter.question);
     prepared->filter_leaf = FilterLeaf(prepared->filter);
     NoteHead(prepared->filter_leaf);
   } else {
     prepared->join = pieces == nullptr ? text::LayOutJoin(prompt, question.is_anchor, parts_.words)
                                        : LayOutJoin(*pieces, question.is_anchor);
     if (chat != nullptr) text::PutTurnsAround(*chat, prepared->join);
+    for (auto* part : {&prepared->join.anchor, &prepared->join.kept, &prepared->join.partner}) {
+      Tokenize(*part);
+    }
   }
   questions_.push_back(std::move(prepared));
   return QuestionId(static_cast<std::uint32_t>(questions_.size() - 1));
@@ -135,6 +140,7 @@ bool ModelEvaluator::KeepsHead(const FilterAsk& ask) const {
 }
 
 std::string ModelEvaluator::Fault(TextId id) {
+  if (HasSegment(id)) return "";
   if (parts_.texts.is_token_list(id)) return FaultOfTokens(id);
   if (parts_.texts.status(id) == text::TextStatus::kPending) {
     QUAIL_CHECK_MSG(parts_.tokenizer != nullptr, "a text for a model without a tokenizer");
@@ -147,8 +153,18 @@ std::string ModelEvaluator::Fault(TextId id) {
 }
 
 std::string ModelEvaluator::FaultOfTokens(TextId id) const {
-  for (const base::TokenId token : parts_.texts.tokens(id)) {
-    if (token.value() >= 0 && token.value() < parts_.vocabulary) continue;
+  const auto vocabulary = static_cast<std::uint32_t>(parts_.vocabulary);
+  const auto tokens = parts_.texts.tokens(id);
+  // Without a branch or a copy, so that an instruction sees several: the sign of one that is
+  // negative, or of what is left up to the last.
+  std::uint32_t signs = 0;
+  for (const base::TokenId& token : tokens) {
+    const auto bits = static_cast<std::uint32_t>(token.value());
+    signs |= bits | (vocabulary - 1 - bits);
+  }
+  if (signs >> 31 == 0) return "";
+  for (const base::TokenId token : tokens) {
+    if (static_cast<std::uint32_t>(token.value()) < vocabulary) continue;
     return fmt::format("token id {} is outside of the model's vocabulary of {}", token.value(),
                        parts_.vocabulary);
   }
@@ -164,10 +180,9 @@ std::string ModelEvaluator::Fault(std::span<const TextId> key) {
 }
 
 infer::SegmentId ModelEvaluator::SegmentOf(TextId text) {
-  constexpr std::uint32_t kNone = 0xFFFFFFFFU;
-  if (text.value() >= segments_.size()) segments_.resize(text.value() + std::size_t{1}, kNone);
+  if (text.value() >= segments_.size()) segments_.resize(text.value() + std::size_t{1}, kNoSegment);
   std::uint32_t& known = segments_[text.value()];
-  if (known == kNone) known = parts_.forest.Segment(parts_.texts.tokens(text)).value();
+  if (known == kNoSegment) known = parts_.forest.Segment(parts_.texts.tokens(text)).value();
   return infer::SegmentId(known);
 }
 
@@ -175,7 +190,7 @@ infer::NodeId ModelEvaluator::Walk(infer::NodeId node, std::span<const text::Pro
                                    std::span<const TextId> arguments) {
   for (const text::PromptPiece& piece : pieces) {
     const infer::SegmentId segment =
-        piece.argument < 0 ? parts_.forest.Segment(Literal(piece))
+        piece.argument < 0 ? parts_.forest.Segment(piece.tokens)
                            : SegmentOf(arguments[static_cast<std::size_t>(piece.argument)]);
     node = parts_.forest.Child(node, segment);
   }
@@ -187,7 +202,7 @@ void ModelEvaluator::Note(std::span<const text::PromptPiece> stem,
                           std::span<const std::span<const base::TokenId>> leaves) {
   std::vector<std::span<const base::TokenId>> pieces;
   for (const text::PromptPiece& piece : stem) {
-    pieces.push_back(piece.argument < 0 ? Literal(piece)
+    pieces.push_back(piece.argument < 0 ? piece.tokens
                                         : parts_.texts.tokens(
                                               arguments[static_cast<std::size_t>(piece.argument)]));
   }
@@ -215,7 +230,7 @@ void ModelEvaluator::Ask(const FilterAsk& ask) {
   }
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
   const auto source = parts_.forest.Add(node, std::make_unique<OneLeaf>(leaf), options);
-  open_[source] = {ask.tag, 1};
+  open_.Add(source, ask.tag, 1);
   if (parts_.asked != nullptr) {
     Note(prepared.filter.document, ask.key, std::span(&prepared.filter_leaf, 1));
   }
@@ -250,7 +265,7 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
       for (const text::PromptPiece& piece : prepared.join.partner) {
         const auto tokens =
             piece.argument < 0
-                ? Literal(piece)
+                ? piece.tokens
                 : parts_.texts.tokens(key[place[static_cast<std::size_t>(piece.argument)]]);
         leaves->tokens.insert(leaves->tokens.end(), tokens.begin(), tokens.end());
       }
@@ -304,7 +319,7 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
   const auto source = parts_.forest.Add(
       node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
-  open_[source] = {ask.tag, count};
+  open_.Add(source, ask.tag, count);
   ForgetFrame(document);
   if (ask.goes_on && node != document) {
     parts_.forest.Expect(node, ask.expected_reuse);
@@ -379,10 +394,8 @@ bool ModelEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag
     answers_.clear();
     if (!parts_.forest.Next(answers_, cancel)) return false;
     for (const infer::Answer& answer : answers_) {
-      const auto found = open_.find(answer.source);
-      if (found == open_.end()) continue;
-      outcomes.push_back(ToOutcome(answer, found->second.tag));
-      if (--found->second.waiting == 0) open_.erase(found);
+      const auto tag = open_.Answered(answer.source);
+      if (tag) outcomes.push_back(ToOutcome(answer, *tag));
     }
   }
   return true;
@@ -391,7 +404,7 @@ bool ModelEvaluator::Next(std::vector<Outcome>& outcomes, const base::CancelFlag
 void ModelEvaluator::Withdraw() {
   const MarkOnThrow mark(failed_);
   if (!failed_) {
-    for (const auto& [source, open] : open_) parts_.forest.Withdraw(source);
+    for (const OpenSources::Open& open : open_.all()) parts_.forest.Withdraw(open.source);
   }
   open_.clear();
   ready_.clear();

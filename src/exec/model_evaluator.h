@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "exec/asked_paths.h"
 #include "exec/evaluator.h"
+#include "exec/open_sources.h"
 #include "exec/token_prompts.h"
 #include "infer/prompt_forest.h"
 #include "text/bpe_tokenizer.h"
@@ -67,22 +68,20 @@ class ModelEvaluator : public Evaluator {
     std::uint32_t index = 0;
     std::size_t room = 0;
   };
-  /// Where the answers of a source go.
-  struct Open {
-    std::uint64_t tag = 0;
-    std::uint64_t waiting = 0;
-  };
-
-  std::span<const base::TokenId> Literal(const text::PromptPiece& piece);
+  /// Gives constant pieces their tokens.
+  void Tokenize(std::vector<text::PromptPiece>& pieces);
   const Tokens& Encoded(const std::string& text);
   /// The tokens after a filter's documents, kept as long as the evaluator.
-  const Tokens& FilterLeaf(const text::FilterPrompt& prompt);
+  std::span<const base::TokenId> FilterLeaf(const text::FilterPrompt& prompt);
   /// The segment of a text's tokens, which are ready.
   infer::SegmentId SegmentOf(TextId text);
   /// The reason why a text cannot be part of a prompt, empty if it can. Tokenises it where that is
   /// pending.
   std::string Fault(TextId id);
   std::string FaultOfTokens(TextId id) const;
+  bool HasSegment(TextId id) const {
+    return id.value() < segments_.size() && segments_[id.value()] != kNoSegment;
+  }
   std::string Fault(std::span<const TextId> key);
   /// The node after the pieces, whose arguments are looked up in `arguments` (by argument of the
   /// call).
@@ -91,7 +90,7 @@ class ModelEvaluator : public Evaluator {
   /// The tokens of pieces, of whose arguments `kept` tokens (by argument) stay.
   Stem KeptTokens(std::span<const text::PromptPiece> pieces, std::span<const TextId> arguments,
                   std::span<const std::size_t> kept, plan::OnLong on_long);
-  std::size_t LiteralTokens(std::span<const text::PromptPiece> pieces);
+  static std::size_t LiteralTokens(std::span<const text::PromptPiece> pieces);
   /// Tokens of each text of a key.
   std::vector<std::size_t> LengthsOf(std::span<const TextId> key) const;
   infer::SourceId AddCut(const Stem& stem, std::unique_ptr<infer::ChildSource> leaves,
@@ -123,11 +122,13 @@ class ModelEvaluator : public Evaluator {
   ModelParts parts_;
   std::map<std::string, Tokens> literals_;
   std::set<Tokens> filter_leaves_;
-  std::vector<std::uint32_t> segments_;  ///< of texts, by id: a long text is hashed once
+  static constexpr std::uint32_t kNoSegment = 0xFFFFFFFFU;
+  /// Of texts, by id: a long text is looked at once.
+  std::vector<std::uint32_t> segments_;
   std::vector<std::unique_ptr<Prepared>> questions_;
   std::size_t filter_questions_ = 0;
   std::span<const base::TokenId> head_;  ///< that all filter questions begin with
-  std::unordered_map<infer::SourceId, Open> open_;
+  OpenSources open_;
   bool failed_ = false;  ///< a call has thrown: the forest is cleared before the next statement
   /// By an anchor's document that a later question will read: what follows it in the last question,
   /// of which the next may have the beginning.

@@ -22,7 +22,7 @@ std::size_t Sum(std::span<const std::size_t> lengths) {
 std::size_t ModelEvaluator::LiteralTokens(std::span<const text::PromptPiece> pieces) {
   std::size_t tokens = 0;
   for (const text::PromptPiece& piece : pieces) {
-    if (piece.argument < 0) tokens += Literal(piece).size();
+    if (piece.argument < 0) tokens += piece.tokens.size();
   }
   return tokens;
 }
@@ -42,7 +42,7 @@ ModelEvaluator::Stem ModelEvaluator::KeptTokens(std::span<const text::PromptPiec
   Stem tokens;
   for (const text::PromptPiece& piece : pieces) {
     if (piece.argument < 0) {
-      tokens.push_back(Literal(piece));
+      tokens.push_back(piece.tokens);
       continue;
     }
     const auto argument = static_cast<std::size_t>(piece.argument);
@@ -75,7 +75,7 @@ bool ModelEvaluator::AskCut(const Prepared& prepared, const FilterAsk& ask) {
       KeptTokens(prepared.filter.document, ask.key, KeptLengths(lengths, longest - fixed), on_long);
   const auto source =
       AddCut(stem, std::make_unique<OneLeaf>(prepared.filter_leaf), ask.priority, ask.step);
-  open_[source] = {ask.tag, 1};
+  open_.Add(source, ask.tag, 1);
   if (parts_.asked != nullptr) parts_.asked->Add(parts_.asked->AddStem(stem), prepared.filter_leaf);
   return true;
 }
@@ -123,7 +123,7 @@ void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
   const auto arguments = Spread(prepared.question, ask.anchor_key);
   const auto kept = KeptLengths(LengthsOf(arguments), anchor_room);
   Stem stem = KeptTokens(prepared.join.anchor, arguments, kept, on_long);
-  for (const text::PromptPiece& piece : prepared.join.kept) stem.push_back(Literal(piece));
+  for (const text::PromptPiece& piece : prepared.join.kept) stem.push_back(piece.tokens);
   auto leaves = std::make_shared<LeafTokens>();
   leaves->begins.push_back(0);
   std::vector<std::uint32_t> indices;
@@ -144,7 +144,7 @@ void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
   const auto source =
       AddCut(stem, std::make_unique<CutLeaves<LeafTokens>>(leaves, std::move(indices)),
              ask.priority, ask.step);
-  open_[source] = {ask.tag, partners.size()};
+  open_.Add(source, ask.tag, partners.size());
 }
 
 }  // namespace quail::exec

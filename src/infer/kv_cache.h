@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
-#include <tuple>
 #include <vector>
 
+#include "infer/eviction_order.h"
 #include "infer/kv_arena.h"
 #include "infer/kv_tree.h"
 
@@ -57,8 +56,8 @@ class KvCache {
   /// Ends the chunk: forgets what is still fresh, unpins all.
   void EndChunk();
 
-  /// Drops nodes below `limit` until `count` slots are free; false if there are not enough such
-  /// nodes.
+  /// Drops nodes below `limit` until `count` slots are free, and nodes without use until they are
+  /// in one piece; false if there are not enough nodes below `limit`.
   bool Reserve(std::int64_t count, const Limit& limit);
   /// Slots for `count` more positions of the node. REQUIRES: that many are free, the parent is
   /// stored to its end.
@@ -76,17 +75,15 @@ class KvCache {
   void TakeEvicted(std::vector<KvId>& evicted);
 
  private:
-  using Entry = std::tuple<std::uint8_t, float, std::int64_t, KvId>;
-
-  static Entry EntryOf(KvId id, const KvNode& node);
   /// Puts the node where it belongs after any change of its state.
   void Update(KvId id);
-  void CountHeld(KvNode& node, std::int64_t stored_before);
-  void ClearFreshRows(KvNode& node);
+  void Evict(KvId id);
+  void CountHeld(KvId id, std::int64_t stored_before);
+  void ClearFreshRows(KvId id);
 
   KvTree& tree_;
   KvArena arena_;
-  std::set<Entry> order_;  ///< evictable nodes, first to go first
+  EvictionOrder order_;
   std::vector<KvId> pinned_;
   std::vector<KvId> fresh_;
   std::vector<KvId> removed_;

@@ -1,6 +1,7 @@
 #include "infer/kv_tree.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -21,14 +22,48 @@ void MoveExtents(std::vector<KvExtent>& from, std::int64_t count, std::vector<Kv
 
 }  // namespace
 
-KvTree::KvTree() : nodes_(1) {}
+KvTree::KvTree() {
+  nodes_.Append();
+  states_.Append();
+}
+
+KvState& KvTree::NewState(KvId id) {
+  std::uint32_t& state = nodes_[id].state;
+  if (unused_states_.empty()) {
+    state = static_cast<std::uint32_t>(states_.size());
+    return states_.Append();
+  }
+  state = unused_states_.back();
+  unused_states_.pop_back();
+  return states_[state];
+}
+
+void KvTree::Rest(KvId id) {
+  KvNode& node = nodes_[id];
+  if (node.state == 0 || node.demand > 0) return;
+  KvState& state = states_[node.state];
+  if (state.available() > 0 || state.stored_children > 0 || state.listed_fresh || state.pinned ||
+      state.evictable() || state.ready || state.first_source != kNoSource ||
+      !state.ready_children.empty()) {
+    return;
+  }
+  // The lists keep their memory for the next node.
+  std::vector<KvExtent> extents = std::move(state.extents);
+  std::vector<ReadyBucket> children = std::move(state.ready_children);
+  state = KvState{};
+  extents.clear();
+  state.extents = std::move(extents);
+  state.ready_children = std::move(children);
+  unused_states_.push_back(node.state);
+  node.state = 0;
+}
 
 KvId KvTree::Add(KvId parent, std::span<const TokenId> tokens) {
   KvId id;
   if (unused_.empty()) {
     id = static_cast<KvId>(nodes_.size());
     QUAIL_CHECK_LT(id, kNoKv);
-    nodes_.emplace_back();
+    nodes_.Append();
   } else {
     id = unused_.back();
     unused_.pop_back();
@@ -42,9 +77,8 @@ KvId KvTree::Add(KvId parent, std::span<const TokenId> tokens) {
 }
 
 void KvTree::Remove(KvId id) {
-  const KvNode& node = nodes_[id];
-  QUAIL_CHECK(node.demand == 0 && node.extents.empty() && !node.evictable && !node.ready &&
-              !node.pinned && !node.listed_fresh && node.first_source == kNoSource);
+  Rest(id);
+  QUAIL_CHECK_EQ(nodes_[id].state, 0U);
   nodes_[id].parent = kNoKv;
   unused_.push_back(id);
 }
@@ -53,26 +87,32 @@ KvId KvTree::Split(KvId id, std::uint32_t length) {
   const KvId upper_id = Add(nodes_[id].parent, {nodes_[id].tokens, length});
   KvNode& upper = nodes_[upper_id];
   KvNode& lower = nodes_[id];
-  QUAIL_CHECK(length > 0 && length < lower.length && !lower.ready && !lower.evictable);
+  QUAIL_CHECK(length > 0 && length < lower.length);
   upper.demand = lower.demand;
-  upper.pinned = lower.pinned;
   upper.computed_ever = std::min(lower.computed_ever, length);
-  upper.stored = std::min(lower.stored, length);
-  MoveExtents(lower.extents, upper.stored, upper.extents);
-  const std::uint32_t available = lower.available();
-  upper.fresh_rows = std::min(available, length) - upper.stored;
-  upper.fresh_first_row = lower.fresh_first_row;
+  if (lower.state != 0) SplitState(Wake(upper_id), states_[lower.state], length);
 
   lower.tokens += length;
   lower.begin += length;
   lower.length -= length;
   lower.parent = upper_id;
   lower.computed_ever -= upper.computed_ever;
+  return upper_id;
+}
+
+void KvTree::SplitState(KvState& upper, KvState& lower, std::uint32_t length) {
+  QUAIL_CHECK(!lower.ready && !lower.evictable());
+  upper.pinned = lower.pinned;
+  upper.stored = std::min(lower.stored, length);
+  MoveExtents(lower.extents, upper.stored, upper.extents);
+  const std::uint32_t available = lower.available();
+  upper.fresh_rows = std::min(available, length) - upper.stored;
+  upper.fresh_first_row = lower.fresh_first_row;
+
   lower.stored -= upper.stored;
   lower.fresh_rows -= upper.fresh_rows;
   lower.fresh_first_row += static_cast<std::int32_t>(upper.fresh_rows);
   upper.stored_children = lower.stored > 0 ? 1 : 0;
-  return upper_id;
 }
 
 KvId KvTree::Locate(KvId id, std::uint32_t depth) const {

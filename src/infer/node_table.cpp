@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/hash128.h"
 
 namespace quail::infer {
 
 NodeTable::NodeTable(PathTrie& trie, KvTree& tree, KvCache& cache, ReadyOrder& order,
                      RadixMode radix)
-    : trie_(trie), tree_(tree), cache_(cache), order_(order), radix_(radix), nodes_(1) {
+    : trie_(trie), tree_(tree), cache_(cache), order_(order), radix_(radix) {
+  nodes_.Append();
   trie_.SetName(PathTrie::kRoot, 0);
 }
 
@@ -17,10 +19,12 @@ SegmentId NodeTable::Intern(std::span<const TokenId> tokens) {
 }
 
 std::uint32_t NodeTable::InternTokens(std::span<const TokenId> tokens, bool copy) {
-  const base::Hash128 hash = base::HashBytes(std::as_bytes(tokens));
-  const std::uint32_t first = segment_of_hash_.Find(hash.low);
-  for (std::uint32_t id = first; id != FlatIndex::kNone; id = segments_[id].same_key) {
-    if (segments_[id].hash == hash) return id;
+  const std::uint64_t hash = base::HashBytes(std::as_bytes(tokens)).low;
+  const std::uint32_t first = segment_of_hash_.Find(hash);
+  for (std::uint32_t id = first; id != base::FlatIndex::kNone; id = segments_[id].same_key) {
+    const std::span<const TokenId> known(segments_[id].tokens, segments_[id].length);
+    if (known.data() == tokens.data() && known.size() == tokens.size()) return id;
+    if (std::ranges::equal(known, tokens)) return id;
   }
   if (copy) {
     copies_.push_back(std::make_unique<TokenId[]>(tokens.size()));
@@ -28,33 +32,45 @@ std::uint32_t NodeTable::InternTokens(std::span<const TokenId> tokens, bool copy
     tokens = {copies_.back().get(), tokens.size()};
   }
   const auto id = static_cast<std::uint32_t>(segments_.size());
-  segments_.push_back({hash, tokens, first});
-  segment_of_hash_.Put(hash.low, id);
+  SegmentTokens& segment = segments_.Append();
+  segment.tokens = tokens.data();
+  segment.length = static_cast<std::uint32_t>(tokens.size());
+  segment.same_key = first;
+  segment_of_hash_.Put(hash, id);
   return id;
 }
 
-std::uint32_t NodeTable::Child(std::uint32_t parent, SegmentId segment) {
-  QUAIL_CHECK_LT(segment.value(), segments_.size());
-  const std::span<const TokenId> tokens = segments_[segment.value()].tokens;
-  if (tokens.empty()) return parent;
+std::uint32_t NodeTable::Child(std::uint32_t parent, SegmentId id) {
+  QUAIL_CHECK_LT(id.value(), segments_.size());
+  SegmentTokens& segment = segments_[id.value()];
+  if (segment.length == 0) return parent;
+  if (segment.last_parent != parent) {
+    segment.last_child = Name(parent, {segment.tokens, segment.length});
+    segment.last_parent = parent;
+  }
+  return segment.last_child;
+}
+
+std::uint32_t NodeTable::Name(std::uint32_t parent, std::span<const TokenId> tokens) {
   const PathTrie::Found found =
       trie_.Insert(nodes_[parent].position, tokens, PathTrie::Keep::kStable);
   const std::uint32_t known = trie_.name(found.position);
   if (known != PathTrie::kNone) return known;
   const auto id = static_cast<std::uint32_t>(nodes_.size());
-  NamedNode node;
+  NamedNode& node = nodes_.Append();
   node.position = found.position;
+  node.depth = nodes_[parent].depth + static_cast<std::uint32_t>(tokens.size());
   node.kv = Attach(nodes_[parent], found, tokens);
   node.parent = parent;
   node.next_sibling = nodes_[parent].first_child;
   nodes_[parent].first_child = id;
-  nodes_.push_back(node);
   trie_.SetName(found.position, id);
   return id;
 }
 
 KvId NodeTable::AttachLeaf(std::uint32_t node, std::span<const TokenId> tokens) {
-  const std::span<const TokenId> kept = segments_[InternTokens(tokens, true)].tokens;
+  const SegmentTokens& segment = segments_[InternTokens(tokens, true)];
+  const std::span<const TokenId> kept(segment.tokens, segment.length);
   const PathTrie::Found found = trie_.Insert(nodes_[node].position, kept, PathTrie::Keep::kStable);
   return Attach(nodes_[node], found, kept);
 }
@@ -78,7 +94,7 @@ KvId NodeTable::Attach(const NamedNode& from, const PathTrie::Found& found,
   const auto length = static_cast<std::uint32_t>(tokens.size());
   KvId kv = kNoKv;
   if (radix_ != RadixMode::kNever && found.mark != PathTrie::kNone && found.known > 0) {
-    const std::uint32_t depth = trie_.depth(found.position) - length + found.known;
+    const std::uint32_t depth = from.depth + found.known;
     KvId holder = tree_.Locate(found.mark, depth);
     if (radix_ == RadixMode::kAlways || Pays(found.known, length - found.known, holder, depth)) {
       if (depth < tree_[holder].end()) {

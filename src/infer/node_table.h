@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/hash128.h"
+#include "base/block_vector.h"
 #include "infer/kv_cache.h"
 #include "infer/kv_tree.h"
 #include "infer/path_trie.h"
@@ -18,6 +18,7 @@ namespace quail::infer {
 /// A path that the caller has named: a NodeId.
 struct NamedNode {
   PathTrie::Position position = PathTrie::kRoot;
+  std::uint32_t depth = 0;  ///< tokens of the path
   KvId kv = 0;
   std::uint32_t parent = PathTrie::kNone;
   std::uint32_t first_child = PathTrie::kNone;
@@ -46,12 +47,16 @@ class NodeTable {
 
  private:
   struct SegmentTokens {
-    base::Hash128 hash;
-    std::span<const TokenId> tokens;
-    std::uint32_t same_key = FlatIndex::kNone;  ///< next segment with the same low half of the hash
+    const TokenId* tokens = nullptr;
+    std::uint32_t length = 0;
+    std::uint32_t same_key = base::FlatIndex::kNone;  ///< next segment with the same hash
+    // The last child that was made or found of it: a document stands under one parent.
+    std::uint32_t last_parent = PathTrie::kNone;
+    std::uint32_t last_child = PathTrie::kNone;
   };
 
   std::uint32_t InternTokens(std::span<const TokenId> tokens, bool copy);
+  std::uint32_t Name(std::uint32_t parent, std::span<const TokenId> tokens);
   KvId Attach(const NamedNode& from, const PathTrie::Found& found, std::span<const TokenId> tokens);
   /// A node of its own under `parent`, or under a copy of it: a short beginning, as the label that
   /// opens every document, is computed again where that costs less than one more span for all rows.
@@ -65,9 +70,9 @@ class NodeTable {
   KvCache& cache_;
   ReadyOrder& order_;
   RadixMode radix_;
-  std::vector<NamedNode> nodes_;
-  std::vector<SegmentTokens> segments_;
-  FlatIndex segment_of_hash_;
+  base::BlockVector<NamedNode> nodes_;
+  base::BlockVector<SegmentTokens> segments_;
+  base::FlatIndex segment_of_hash_;
   std::vector<std::unique_ptr<TokenId[]>> copies_;
 };
 

@@ -35,10 +35,11 @@ void Packer::Fill() {
 void Packer::PackSource(std::uint32_t slot) {
   const Source& source = parts_.sources[slot];
   if (source.step >= counters_.steps.size()) counters_.steps.resize(source.step + 1U);
-  if (source.target == kNoKv && source.window_next < source.window_short) {
+  const SourceWindow& window = *source.window;
+  if (window.target == kNoKv && window.next < window.short_leaves) {
     parts_.tree.Path(source.kv, path_);
     if (!Admit(source)) return;
-    if (!PackLeaves(slot, {source.window_next, source.window_short, 0, 0})) {
+    if (!PackLeaves(slot, {window.next, window.short_leaves, 0, 0})) {
       // A leaf that does not fit ends the chunk, or is cut where more than a tenth would stay
       // empty.
       if (room() * 10 > parts_.config.chunk_tokens) {
@@ -57,9 +58,9 @@ bool Packer::FitsArena() {
   std::int64_t missing = 0;
   std::int64_t pins = 0;
   for (const KvId id : path_) {
-    const KvNode& node = parts_.tree[id];
-    missing += node.length - node.available();
-    if (!node.pinned) pins += node.stored;
+    const KvState& state = parts_.tree.state(id);
+    missing += parts_.tree[id].length - state.available();
+    if (!state.pinned) pins += state.stored;
   }
   const KvCache& cache = parts_.cache;
   return cache.pinned_slots() + cache.fresh_wanted() + pins +
@@ -78,24 +79,24 @@ bool Packer::Admit(const Source& source) {
   }
   for (const KvId id : path_) parts_.cache.Pin(id);
   for (const KvId id : path_) {
-    AppendStored(parts_.tree[id]);
-    const KvNode& node = parts_.tree[id];
-    if (node.fresh_rows > 0) {
-      AppendSpan({node.fresh_first_row, static_cast<std::int32_t>(node.fresh_rows),
+    KvNode& node = parts_.tree[id];
+    const KvState& state = parts_.tree.state(id);
+    AppendStored(state);
+    if (state.fresh_rows > 0) {
+      AppendSpan({state.fresh_first_row, static_cast<std::int32_t>(state.fresh_rows),
                   KeySpan::Place::kChunk});
     }
-    const std::uint32_t missing = node.length - node.available();
+    const std::uint32_t missing = node.length - state.available();
     if (missing == 0) continue;
     const std::uint32_t piece = std::min(missing, static_cast<std::uint32_t>(room()));
-    full_ = piece < missing || node.fresh_rows > 0;
-    if (piece == 0 || node.fresh_rows > 0) return false;
-    const std::uint32_t offset = node.available();
+    full_ = piece < missing || state.fresh_rows > 0;
+    if (piece == 0 || state.fresh_rows > 0) return false;
+    const std::uint32_t offset = state.available();
     const std::int32_t row = Emit({node.tokens + offset, piece}, source);
-    KvNode& changed = parts_.tree[id];
     const std::uint32_t again =
-        std::min(piece, changed.computed_ever - std::min(changed.computed_ever, offset));
+        std::min(piece, node.computed_ever - std::min(node.computed_ever, offset));
     counters_.steps[source.step].recomputed_tokens += again;
-    changed.computed_ever = std::max(changed.computed_ever, offset + piece);
+    node.computed_ever = std::max(node.computed_ever, offset + piece);
     parts_.cache.AddFresh(id, piece, row);
     parts_.order.Refresh(id);
     AppendSpan({row, static_cast<std::int32_t>(piece), KeySpan::Place::kChunk});
@@ -115,7 +116,7 @@ void Packer::AppendSpan(const KeySpan& span) {
   }
 }
 
-void Packer::AppendStored(const KvNode& node) {
+void Packer::AppendStored(const KvState& node) {
   for (const KvExtent& extent : node.extents) {
     AppendSpan({extent.first, static_cast<std::int32_t>(extent.length), KeySpan::Place::kArena});
   }
@@ -159,7 +160,7 @@ std::int32_t Packer::Emit(std::span<const TokenId> tokens, const Source& source)
 bool Packer::PackLeaves(std::uint32_t slot, const Range& range) {
   const bool share = parts_.config.radix != RadixMode::kNever;
   for (std::uint32_t i = range.lo; i < range.hi;) {
-    const std::vector<Leaf>& window = parts_.sources[slot].window;
+    const std::vector<Leaf>& window = parts_.sources[slot].window->leaves;
     const std::span<const TokenId> tokens = window[i].tokens;
     std::uint32_t next = i + 1;
     while (share && tokens.size() > range.depth && next < range.hi &&
@@ -186,7 +187,7 @@ bool Packer::PackLeaves(std::uint32_t slot, const Range& range) {
 
 bool Packer::PackHead(std::uint32_t slot, const Range& group, std::uint32_t common) {
   const Source& source = parts_.sources[slot];
-  const std::span<const TokenId> tokens = source.window[group.lo].tokens;
+  const std::span<const TokenId> tokens = source.window->leaves[group.lo].tokens;
   if (static_cast<std::int64_t>(tokens.size()) - group.base > room()) return false;
   const std::size_t saved_spans = spans_.size();
   const KeySpan saved_last = spans_.empty() ? KeySpan{} : spans_.back();
@@ -211,7 +212,7 @@ bool Packer::PackHead(std::uint32_t slot, const Range& group, std::uint32_t comm
 
 bool Packer::PackLeaf(std::uint32_t slot, std::uint32_t base) {
   const Source& source = parts_.sources[slot];
-  const std::span<const TokenId> tokens = source.window[source.window_next].tokens;
+  const std::span<const TokenId> tokens = source.window->leaves[source.window->next].tokens;
   const auto rest = static_cast<std::int32_t>(tokens.size()) - static_cast<std::int32_t>(base);
   if (rest > room()) return false;
   // A leaf that is a head ends at the head's last row.
@@ -232,10 +233,10 @@ bool Packer::PackLeaf(std::uint32_t slot, std::uint32_t base) {
 
 void Packer::AddAsk(std::uint32_t slot, std::int32_t last_row) {
   const Source& source = parts_.sources[slot];
-  const Leaf& leaf = source.window[source.window_next];
+  const SourceWindow& window = *source.window;
+  const Leaf& leaf = window.leaves[window.next];
   const NamedNode& named = parts_.nodes[source.node];
-  const auto path_tokens =
-      parts_.trie.depth(named.position) + static_cast<std::uint32_t>(leaf.tokens.size());
+  const auto path_tokens = named.depth + static_cast<std::uint32_t>(leaf.tokens.size());
   ForestCounters::Step& step = counters_.steps[source.step];
   ++step.asks;
   step.requested_tokens += path_tokens;
@@ -246,7 +247,7 @@ void Packer::AddAsk(std::uint32_t slot, std::int32_t last_row) {
           .position;
   counters_.minimum_tokens += parts_.trie.Count(end);
   chunk_.asks.push_back({SourceId(source.id), leaf.index,
-                         source.target == kNoKv ? 0 : source.target_serial, path_tokens,
+                         window.target == kNoKv ? 0 : window.target_serial, path_tokens,
                          source.group, last_row, source.readout});
   scheduler_.LeafPacked(slot);
 }
@@ -255,13 +256,14 @@ void Packer::PackTarget(std::uint32_t slot) {
   const KvId target = scheduler_.Target(slot);
   parts_.tree.Path(target, path_);
   const bool complete = Admit(parts_.sources[slot]);
-  Source& source = parts_.sources[slot];
-  if (source.readout == ReadoutKind::kLogProbability) ScoreTarget(source);
+  const Source& source = parts_.sources[slot];
+  if (source.readout == ReadoutKind::kLogProbability) ScoreTarget(*source.window);
   if (!complete) return;
   const KvNode& node = parts_.tree[target];
+  const KvState& state = parts_.tree.state(target);
   std::int32_t row = 0;
-  if (node.fresh_rows > 0) {
-    row = node.fresh_first_row + static_cast<std::int32_t>(node.fresh_rows) - 1;
+  if (state.fresh_rows > 0) {
+    row = state.fresh_first_row + static_cast<std::int32_t>(state.fresh_rows) - 1;
   } else {
     // Its KV is there but the last hidden state is not: the last token runs again.
     if (room() == 0) {
@@ -278,25 +280,26 @@ void Packer::PackTarget(std::uint32_t slot) {
   scheduler_.ReleaseTarget(slot);
 }
 
-void Packer::ScoreTarget(Source& source) {
-  const KvNode& node = parts_.tree[source.target];
-  for (std::uint32_t i = std::max(node.stored, source.target_scored); i < node.available(); ++i) {
+void Packer::ScoreTarget(SourceWindow& window) {
+  const KvNode& node = parts_.tree[window.target];
+  const KvState& state = parts_.tree.state(window.target);
+  for (std::uint32_t i = std::max(state.stored, window.target_scored); i < state.available(); ++i) {
     if (i + 1 < node.length) {
-      const std::int32_t row = node.fresh_first_row + static_cast<std::int32_t>(i - node.stored);
-      chunk_.scores.push_back({{row, node.tokens[i + 1].value()}, 0, source.target_serial});
+      const std::int32_t row = state.fresh_first_row + static_cast<std::int32_t>(i - state.stored);
+      chunk_.scores.push_back({{row, node.tokens[i + 1].value()}, 0, window.target_serial});
     }
-    source.target_scored = i + 1;
+    window.target_scored = i + 1;
   }
 }
 
 void Packer::Place(KvId id) {
-  const KvNode& node = parts_.tree[id];
-  const std::uint32_t rows = node.fresh_rows;
-  std::int64_t skip = node.stored;
-  auto slot = batch_.kv_slots.begin() + node.fresh_first_row;
+  const KvState& state = parts_.tree.state(id);
+  const std::uint32_t rows = state.fresh_rows;
+  std::int64_t skip = state.stored;
+  auto slot = batch_.kv_slots.begin() + state.fresh_first_row;
   parts_.cache.StoreFresh(id);
   std::uint32_t placed = 0;
-  for (const KvExtent& extent : parts_.tree[id].extents) {
+  for (const KvExtent& extent : state.extents) {
     const std::int64_t skipped = std::min(skip, extent.length);
     skip -= skipped;
     for (std::int64_t i = skipped; i < extent.length; ++i, ++placed) *slot++ = extent.first + i;
@@ -308,12 +311,13 @@ void Packer::PlaceWanted() {
   KvCache& cache = parts_.cache;
   for (const KvId id : cache.fresh()) {
     const KvNode& node = parts_.tree[id];
-    const KvNode& parent = parts_.tree[node.parent];
-    if (node.demand == 0 || node.fresh_rows == 0 || parent.stored < parent.length) continue;
+    const std::uint32_t rows = parts_.tree.state(id).fresh_rows;
+    const bool follows = parts_.tree.state(node.parent).stored == parts_.tree[node.parent].length;
+    if (node.demand == 0 || rows == 0 || !follows) continue;
     // Asks that came after the node was packed may want more than the arena holds: then it is
     // computed again.
-    if (cache.slots() - cache.pinned_slots() < node.fresh_rows) continue;
-    QUAIL_CHECK(cache.Reserve(node.fresh_rows, {}));
+    if (cache.slots() - cache.pinned_slots() < rows) continue;
+    QUAIL_CHECK(cache.Reserve(rows, {}));
     Place(id);
   }
 }
@@ -323,7 +327,7 @@ void Packer::PlacePossible() {
   for (const KvId id : parts_.cache.fresh()) {
     const KvNode& node = parts_.tree[id];
     const bool keep = node.chance > 0 || parts_.config.radix == RadixMode::kAlways;
-    if (node.fresh_rows > 0 && keep) candidates_.push_back(id);
+    if (parts_.tree.state(id).fresh_rows > 0 && keep) candidates_.push_back(id);
   }
   std::stable_sort(candidates_.begin(), candidates_.end(),
                    [&](KvId a, KvId b) { return parts_.tree[a].chance > parts_.tree[b].chance; });
@@ -333,7 +337,7 @@ void Packer::PlacePossible() {
 void Packer::PlaceForLater() {
   candidates_.clear();
   for (const KvId id : parts_.cache.fresh()) {
-    if (parts_.tree[id].fresh_rows > 0) candidates_.push_back(id);
+    if (parts_.tree.state(id).fresh_rows > 0) candidates_.push_back(id);
   }
   for (const KvId id : candidates_) PlacePath(id);
 }
@@ -342,10 +346,10 @@ void Packer::PlacePath(KvId id) {
   std::int64_t rows = 0;
   path_.clear();
   for (KvId at = id; at != 0; at = parts_.tree[at].parent) {
-    const KvNode& node = parts_.tree[at];
-    if (at != id && node.available() < node.length) return;
-    if (node.fresh_rows == 0) continue;
-    rows += node.fresh_rows;
+    const KvState& state = parts_.tree.state(at);
+    if (at != id && state.available() < parts_.tree[at].length) return;
+    if (state.fresh_rows == 0) continue;
+    rows += state.fresh_rows;
     path_.push_back(at);
   }
   const KvCache::Limit limit{KvCache::Want::kPerhaps, parts_.tree[id].chance};

@@ -63,7 +63,7 @@ class Packer {
   bool Admit(const Source& source);
   bool FitsArena();
   void PackTarget(std::uint32_t slot);
-  void ScoreTarget(Source& source);
+  void ScoreTarget(SourceWindow& window);
   /// The leaves [lo, hi) of the window, which agree in the first `depth` tokens; `base` of them are
   /// in `spans_`.
   struct Range {
@@ -75,7 +75,7 @@ class Packer {
   void AddAsk(std::uint32_t slot, std::int32_t last_row);
 
   void AppendSpan(const KeySpan& span);
-  void AppendStored(const KvNode& node);
+  void AppendStored(const KvState& node);
   /// Rows for `tokens`, which follow all of `spans_`; returns the first. Extends the last run where
   /// they continue it.
   std::int32_t Emit(std::span<const TokenId> tokens, const Source& source);

@@ -19,14 +19,14 @@ std::uint32_t CommonPrefix(std::span<const TokenId> a, std::span<const TokenId> 
   return static_cast<std::uint32_t>(i);
 }
 
-PathTrie::PathTrie() : nodes_(1) {}
+PathTrie::PathTrie() { nodes_.Append(); }
 
 PathTrie::Found PathTrie::Insert(Position from, std::span<const TokenId> tokens, Keep keep) {
   Found found{from, kNone, 0};
   std::uint32_t done = 0;
   while (done < tokens.size()) {
     const std::span<const TokenId> rest = tokens.subspan(done);
-    Position child = children_.Find(Key(found.position, rest[0]));
+    Position child = FindChild(found.position, rest[0]);
     if (child == kNone) {
       const bool copied = keep == Keep::kCopy;
       const TokenId* kept = copied ? Copy(from, rest) : rest.data();
@@ -49,12 +49,19 @@ PathTrie::Found PathTrie::Insert(Position from, std::span<const TokenId> tokens,
   return found;
 }
 
+PathTrie::Position PathTrie::FindChild(Position parent, TokenId token) const {
+  const Node& node = nodes_[parent];
+  if (node.indexed) return children_.Find(Key(parent, token));
+  const Position only = node.first_child;
+  return only != kNone && nodes_[only].tokens[0] == token ? only : kNone;
+}
+
 PathTrie::Position PathTrie::Make(Position parent, std::span<const TokenId> tokens, bool copied) {
   Position made;
   if (unused_.empty()) {
     made = static_cast<Position>(nodes_.size());
     QUAIL_CHECK_LT(made, kNone);
-    nodes_.emplace_back();
+    nodes_.Append();
   } else {
     made = unused_.back();
     unused_.pop_back();
@@ -71,23 +78,30 @@ PathTrie::Position PathTrie::Make(Position parent, std::span<const TokenId> toke
 
 void PathTrie::Link(Position parent, Position child) {
   Node& node = nodes_[child];
+  Node& above = nodes_[parent];
   node.parent = parent;
   node.previous = kNone;
-  node.next = nodes_[parent].first_child;
-  if (node.next != kNone) nodes_[node.next].previous = child;
-  nodes_[parent].first_child = child;
-  children_.Put(Key(parent, node.tokens[0]), child);
+  node.next = above.first_child;
+  if (node.next != kNone) {
+    nodes_[node.next].previous = child;
+    if (!above.indexed) children_.Put(Key(parent, nodes_[node.next].tokens[0]), node.next);
+    above.indexed = true;
+  }
+  above.first_child = child;
+  if (above.indexed) children_.Put(Key(parent, node.tokens[0]), child);
 }
 
 void PathTrie::Unlink(Position child) {
   const Node& node = nodes_[child];
+  Node& above = nodes_[node.parent];
+  if (above.indexed) children_.Erase(Key(node.parent, node.tokens[0]));
   if (node.previous == kNone) {
-    nodes_[node.parent].first_child = node.next;
+    above.first_child = node.next;
+    if (node.next == kNone) above.indexed = false;
   } else {
     nodes_[node.previous].next = node.next;
   }
   if (node.next != kNone) nodes_[node.next].previous = node.previous;
-  children_.Erase(Key(node.parent, node.tokens[0]));
 }
 
 PathTrie::Position PathTrie::Split(Position position, std::uint32_t length) {
@@ -179,7 +193,7 @@ void PathTrie::RemoveCopied(Position position) {
     open.pop_back();
     for (Position child = nodes_[removed].first_child; child != kNone; child = nodes_[child].next) {
       QUAIL_DCHECK(nodes_[child].copied);
-      children_.Erase(Key(removed, nodes_[child].tokens[0]));
+      if (nodes_[removed].indexed) children_.Erase(Key(removed, nodes_[child].tokens[0]));
       open.push_back(child);
     }
     unused_.push_back(removed);

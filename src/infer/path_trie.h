@@ -8,8 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/block_vector.h"
+#include "base/flat_index.h"
 #include "base/strong_id.h"
-#include "infer/flat_index.h"
 
 namespace quail::infer {
 
@@ -22,7 +23,7 @@ class PathTrie {
  public:
   using Position = std::uint32_t;
   static constexpr Position kRoot = 0;
-  static constexpr std::uint32_t kNone = FlatIndex::kNone;
+  static constexpr std::uint32_t kNone = base::FlatIndex::kNone;
 
   enum class Keep : std::uint8_t {
     kStable,  ///< the tokens outlive the trie
@@ -71,6 +72,7 @@ class PathTrie {
     std::uint32_t mark = kNone;
     std::uint32_t name = kNone;
     bool copied = false;
+    bool indexed = false;  ///< its children are in the index: there were two of them
   };
   struct Copies {
     std::vector<std::unique_ptr<TokenId[]>> blocks;
@@ -79,6 +81,7 @@ class PathTrie {
     std::size_t bytes = 0;
   };
 
+  Position FindChild(Position parent, TokenId token) const;
   Position Make(Position parent, std::span<const TokenId> tokens, bool copied);
   Position Split(Position position, std::uint32_t length);
   void Link(Position parent, Position child);
@@ -90,9 +93,9 @@ class PathTrie {
     return (std::uint64_t{parent} << 32) | static_cast<std::uint32_t>(token.value());
   }
 
-  std::vector<Node> nodes_;
+  base::BlockVector<Node> nodes_;
   std::vector<Position> unused_;
-  FlatIndex children_;
+  base::FlatIndex children_;
   std::unordered_map<Position, Copies> copies_;
   std::deque<Position> retired_;
   std::size_t copy_bytes_ = 0;

@@ -6,7 +6,7 @@
 
 namespace quail::infer {
 
-std::int32_t ReadyOrder::TopPriority(const KvNode& node) const {
+std::int32_t ReadyOrder::TopPriority(const KvState& node) const {
   if (node.first_source == kNoSource) return node.ready_children.front().priority;
   const std::int32_t own = sources_[node.first_source].priority;
   return node.ready_children.empty() ? own : std::max(own, node.ready_children.front().priority);
@@ -16,7 +16,7 @@ void ReadyOrder::Add(std::uint32_t index) {
   Source& source = sources_[index];
   if (source.ready) return;
   source.ready = true;
-  KvNode& node = tree_[source.kv];
+  KvState& node = tree_.Wake(source.kv);
   std::uint32_t before = node.last_source;
   while (before != kNoSource && sources_[before].priority < source.priority) {
     before = sources_[before].ready_previous;
@@ -33,7 +33,7 @@ void ReadyOrder::Remove(std::uint32_t index) {
   Source& source = sources_[index];
   if (!source.ready) return;
   source.ready = false;
-  KvNode& node = tree_[source.kv];
+  KvState& node = tree_.Wake(source.kv);
   (source.ready_previous == kNoSource ? node.first_source
                                       : sources_[source.ready_previous].ready_next) =
       source.ready_next;
@@ -43,7 +43,7 @@ void ReadyOrder::Remove(std::uint32_t index) {
 }
 
 std::uint32_t ReadyOrder::First() const {
-  const KvNode* node = &tree_[0];
+  const KvState* node = &tree_.state(0);
   for (;;) {
     const std::uint32_t own = node->first_source;
     if (node->ready_children.empty()) return own;
@@ -53,13 +53,13 @@ std::uint32_t ReadyOrder::First() const {
          (sources_[own].priority == bucket.priority && bucket.started_first == kNoKv))) {
       return own;
     }
-    node = &tree_[bucket.started_first != kNoKv ? bucket.started_first : bucket.fresh_first];
+    node = &tree_.state(bucket.started_first != kNoKv ? bucket.started_first : bucket.fresh_first);
   }
 }
 
 void ReadyOrder::Refresh(KvId id) {
   while (id != 0) {
-    const KvNode& node = tree_[id];
+    const KvState& node = tree_.state(id);
     const bool ready = AnyReady(node);
     const std::int32_t priority = ready ? TopPriority(node) : 0;
     const bool started = node.started();
@@ -74,19 +74,19 @@ void ReadyOrder::Refresh(KvId id) {
 }
 
 void ReadyOrder::Detach(KvId id) {
-  if (tree_[id].ready) Unlink(id);
+  if (tree_.state(id).ready) Unlink(id);
 }
 
 void ReadyOrder::Link(KvId id, std::int32_t priority, bool started) {
-  KvNode& node = tree_[id];
-  auto& buckets = tree_[node.parent].ready_children;
+  KvState& node = tree_.Wake(id);
+  auto& buckets = tree_.Wake(tree_[id].parent).ready_children;
   auto bucket = buckets.begin();
   while (bucket != buckets.end() && bucket->priority > priority) ++bucket;
   if (bucket == buckets.end() || bucket->priority != priority) {
     bucket = buckets.insert(bucket, ReadyBucket{.priority = priority});
   }
   // A node that lost its KV while it waited goes before those that were never begun.
-  const bool in_front = !started && node.computed_ever > 0;
+  const bool in_front = !started && tree_[id].computed_ever > 0;
   KvId& first = started ? bucket->started_first : bucket->fresh_first;
   KvId& last = started ? bucket->started_last : bucket->fresh_last;
   node.ready = true;
@@ -94,21 +94,23 @@ void ReadyOrder::Link(KvId id, std::int32_t priority, bool started) {
   node.ready_started = started;
   node.ready_previous = in_front ? kNoKv : last;
   node.ready_next = in_front ? first : kNoKv;
-  (node.ready_previous == kNoKv ? first : tree_[node.ready_previous].ready_next) = id;
-  (node.ready_next == kNoKv ? last : tree_[node.ready_next].ready_previous) = id;
+  (node.ready_previous == kNoKv ? first : tree_.Wake(node.ready_previous).ready_next) = id;
+  (node.ready_next == kNoKv ? last : tree_.Wake(node.ready_next).ready_previous) = id;
 }
 
 void ReadyOrder::Unlink(KvId id) {
-  KvNode& node = tree_[id];
-  auto& buckets = tree_[node.parent].ready_children;
+  KvState& node = tree_.Wake(id);
+  auto& buckets = tree_.Wake(tree_[id].parent).ready_children;
   const auto bucket = std::find_if(
       buckets.begin(), buckets.end(),
       [&](const ReadyBucket& candidate) { return candidate.priority == node.ready_priority; });
   QUAIL_CHECK(bucket != buckets.end());
   KvId& first = node.ready_started ? bucket->started_first : bucket->fresh_first;
   KvId& last = node.ready_started ? bucket->started_last : bucket->fresh_last;
-  (node.ready_previous == kNoKv ? first : tree_[node.ready_previous].ready_next) = node.ready_next;
-  (node.ready_next == kNoKv ? last : tree_[node.ready_next].ready_previous) = node.ready_previous;
+  (node.ready_previous == kNoKv ? first : tree_.Wake(node.ready_previous).ready_next) =
+      node.ready_next;
+  (node.ready_next == kNoKv ? last : tree_.Wake(node.ready_next).ready_previous) =
+      node.ready_previous;
   node.ready = false;
   if (bucket->started_first == kNoKv && bucket->fresh_first == kNoKv) buckets.erase(bucket);
 }

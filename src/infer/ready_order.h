@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/block_vector.h"
 #include "infer/kv_tree.h"
 #include "infer/prompt_forest.h"
 
@@ -11,32 +12,36 @@ namespace quail::infer {
 
 constexpr std::uint32_t kNoGroup = 0xffffffffU;
 
-/// A child source and what of it is under way. Slots of finished sources are reused; ids are not.
-struct Source {
-  std::unique_ptr<ChildSource> stream;
-  std::uint64_t bound = 0;   ///< leaves still to be pulled, at most
-  std::vector<Leaf> window;  ///< pulled, packed from `window_next` on
-  std::uint32_t window_next = 0;
-  std::uint32_t window_short =
-      0;  ///< the window's first leaves, sorted by tokens; the others are long
-  std::uint32_t id = 0;
-  std::uint32_t node = 0;  ///< the named node
-  KvId kv = 0;
-  KvId target = kNoKv;  ///< the KV node of a leaf that is computed over several chunks
+/// Leaves of a source that were pulled and are being packed.
+struct SourceWindow {
+  std::vector<Leaf> leaves;  ///< packed from `next` on
+  std::uint32_t next = 0;
+  std::uint32_t short_leaves = 0;  ///< the first of them, sorted by tokens; the others are long
+  KvId target = kNoKv;             ///< the KV node of a leaf that is computed over several chunks
   bool target_private = false;
   std::uint32_t target_scored = 0;  ///< leading tokens of it whose log-probability is on its way
   std::uint64_t target_serial = 0;
+};
+
+/// A child source and what of it is under way. Slots of finished sources are reused; ids are not.
+struct Source {
+  std::unique_ptr<ChildSource> stream;
+  std::unique_ptr<SourceWindow> window;  ///< from the first pull on
+  std::uint64_t bound = 0;               ///< leaves still to be pulled, at most
+  std::uint32_t id = 0;
+  std::uint32_t node = 0;  ///< the named node
+  KvId kv = 0;
   std::int32_t priority = 0;
   std::uint32_t group = kNoGroup;
   std::uint16_t step = 0;
   ReadoutKind readout = ReadoutKind::kTrueFalseMargin;
   bool ready = false;
-  bool exhausted = false;
   std::uint32_t ready_previous = kNoSource, ready_next = kNoSource;  ///< at its KV node
   std::uint32_t node_previous = kNoSource, node_next = kNoSource;    ///< at its named node
 
   std::uint32_t in_window() const {
-    return static_cast<std::uint32_t>(window.size()) - window_next;
+    if (window == nullptr) return 0;
+    return static_cast<std::uint32_t>(window->leaves.size()) - window->next;
   }
 };
 
@@ -46,7 +51,7 @@ struct Source {
 /// would need more.
 class ReadyOrder {
  public:
-  ReadyOrder(KvTree& tree, std::vector<Source>& sources) : tree_(tree), sources_(sources) {}
+  ReadyOrder(KvTree& tree, base::BlockVector<Source>& sources) : tree_(tree), sources_(sources) {}
 
   void Add(std::uint32_t source);
   void Remove(std::uint32_t source);
@@ -59,15 +64,15 @@ class ReadyOrder {
   void Detach(KvId id);
 
  private:
-  std::int32_t TopPriority(const KvNode& node) const;
-  static bool AnyReady(const KvNode& node) {
+  std::int32_t TopPriority(const KvState& node) const;
+  static bool AnyReady(const KvState& node) {
     return node.first_source != kNoSource || !node.ready_children.empty();
   }
   void Link(KvId id, std::int32_t priority, bool started);
   void Unlink(KvId id);
 
   KvTree& tree_;
-  std::vector<Source>& sources_;
+  base::BlockVector<Source>& sources_;
 };
 
 }  // namespace quail::infer

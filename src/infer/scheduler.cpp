@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -32,7 +33,7 @@ bool TokensLess(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 std::uint32_t Scheduler::TakeSlot() {
   if (unused_slots_.empty()) {
-    parts_.sources.emplace_back();
+    parts_.sources.Append();
     return static_cast<std::uint32_t>(parts_.sources.size() - 1);
   }
   const std::uint32_t slot = unused_slots_.back();
@@ -126,19 +127,30 @@ bool Scheduler::PullLeaves(std::uint32_t slot, std::int32_t rows) {
       return false;
     }
   }
-  source.window.clear();
-  source.window_next = 0;
-  source.stream->Next(static_cast<std::size_t>(std::min(wanted, source.bound)), source.window);
+  std::vector<Leaf>& leaves = EmptyWindow(source).leaves;
+  source.stream->Next(static_cast<std::size_t>(std::min(wanted, source.bound)), leaves);
   waiting_ -= source.bound;
-  source.bound = source.window.empty() ? 0 : source.stream->upper_bound();
-  if (source.group != kNoGroup) groups_[source.group].under_way += source.window.size();
+  source.bound = leaves.empty() ? 0 : source.stream->upper_bound();
+  if (source.group != kNoGroup) groups_[source.group].under_way += leaves.size();
   Receive(source);
-  waiting_ += source.bound + source.window.size();
-  if (source.window.empty()) {
+  waiting_ += source.bound + leaves.size();
+  if (leaves.empty()) {
     if (source.bound == 0) Finish(slot);
     return false;
   }
   return true;
+}
+
+SourceWindow& Scheduler::EmptyWindow(Source& source) {
+  if (source.window == nullptr && !unused_windows_.empty()) {
+    source.window = std::move(unused_windows_.back());
+    unused_windows_.pop_back();
+  } else if (source.window == nullptr) {
+    source.window = std::make_unique<SourceWindow>();
+  }
+  source.window->leaves.clear();
+  source.window->next = 0;
+  return *source.window;
 }
 
 void Scheduler::Receive(Source& source) {
@@ -154,45 +166,51 @@ void Scheduler::Receive(Source& source) {
     ++too_long_steps_[source.step];
     return true;
   };
-  const auto kept = std::remove_if(source.window.begin(), source.window.end(), too_long);
-  const auto dropped = static_cast<std::uint64_t>(source.window.end() - kept);
-  source.window.erase(kept, source.window.end());
+  std::vector<Leaf>& leaves = source.window->leaves;
+  const auto kept = std::remove_if(leaves.begin(), leaves.end(), too_long);
+  const auto dropped = static_cast<std::uint64_t>(leaves.end() - kept);
+  leaves.erase(kept, leaves.end());
   if (source.group != kNoGroup) {
     groups_[source.group].under_way -= dropped;
     groups_[source.group].state.answered += dropped;
   }
-  SortWindow(source);
+  SortWindow(*source.window, source.readout);
 }
 
-void Scheduler::SortWindow(Source& source) {
+void Scheduler::SortWindow(SourceWindow& window, ReadoutKind readout) {
   const auto longest = static_cast<std::size_t>(parts_.config.chunk_tokens) / kLongPart;
   const bool all_long =
-      parts_.config.radix == RadixMode::kAlways && source.readout == ReadoutKind::kTrueFalseMargin;
+      parts_.config.radix == RadixMode::kAlways && readout == ReadoutKind::kTrueFalseMargin;
   const auto is_short = [&](const Leaf& leaf) {
     return !all_long && leaf.tokens.size() <= longest;
   };
-  const auto cut = std::stable_partition(source.window.begin(), source.window.end(), is_short);
-  source.window_short = static_cast<std::uint32_t>(cut - source.window.begin());
-  if (parts_.config.radix == RadixMode::kNever || source.window_short < 2) return;
+  std::vector<Leaf>& leaves = window.leaves;
+  if (leaves.size() == 1) {
+    window.short_leaves = is_short(leaves[0]) ? 1 : 0;
+    return;
+  }
+  const auto cut = std::stable_partition(leaves.begin(), leaves.end(), is_short);
+  window.short_leaves = static_cast<std::uint32_t>(cut - leaves.begin());
+  if (parts_.config.radix == RadixMode::kNever || window.short_leaves < 2) return;
   sort_keys_.clear();
-  for (std::uint32_t i = 0; i < source.window_short; ++i) {
-    sort_keys_.emplace_back(SortKey(source.window[i].tokens), i);
+  for (std::uint32_t i = 0; i < window.short_leaves; ++i) {
+    sort_keys_.emplace_back(SortKey(leaves[i].tokens), i);
   }
   std::sort(sort_keys_.begin(), sort_keys_.end(), [&](const auto& a, const auto& b) {
     if (a.first != b.first) return a.first < b.first;
-    const std::span<const TokenId> first = source.window[a.second].tokens;
-    const std::span<const TokenId> second = source.window[b.second].tokens;
+    const std::span<const TokenId> first = leaves[a.second].tokens;
+    const std::span<const TokenId> second = leaves[b.second].tokens;
     if (TokensLess(first, second)) return true;
     return !TokensLess(second, first) && a.second < b.second;
   });
-  sorted_.assign(source.window.begin(), cut);
-  for (std::uint32_t i = 0; i < source.window_short; ++i) {
-    source.window[i] = sorted_[sort_keys_[i].second];
+  sorted_.assign(leaves.begin(), cut);
+  for (std::uint32_t i = 0; i < window.short_leaves; ++i) {
+    leaves[i] = sorted_[sort_keys_[i].second];
   }
 }
 
 void Scheduler::LeafPacked(std::uint32_t slot) {
-  ++parts_.sources[slot].window_next;
+  ++parts_.sources[slot].window->next;
   --waiting_;
 }
 
@@ -202,28 +220,26 @@ void Scheduler::Settle(std::uint32_t slot) {
 }
 
 KvId Scheduler::Target(std::uint32_t slot) {
-  {
-    Source& source = parts_.sources[slot];
-    if (source.target != kNoKv) return source.target;
-    const std::span<const TokenId> tokens = source.window[source.window_next].tokens;
-    source.target_private = parts_.config.radix != RadixMode::kAlways ||
-                            source.readout != ReadoutKind::kTrueFalseMargin;
-    source.target = source.target_private ? parts_.tree.Add(source.kv, tokens)
-                                          : parts_.nodes.AttachLeaf(source.node, tokens);
-    source.target_scored = 0;
-    source.target_serial = source.readout == ReadoutKind::kLogProbability ? ++last_serial_ : 0;
-  }
-  const KvId target = parts_.sources[slot].target;
-  parts_.cache.AddDemand(target, 1);
-  return target;
+  const Source& source = parts_.sources[slot];
+  SourceWindow& window = *source.window;
+  if (window.target != kNoKv) return window.target;
+  const std::span<const TokenId> tokens = window.leaves[window.next].tokens;
+  window.target_private =
+      parts_.config.radix != RadixMode::kAlways || source.readout != ReadoutKind::kTrueFalseMargin;
+  window.target = window.target_private ? parts_.tree.Add(source.kv, tokens)
+                                        : parts_.nodes.AttachLeaf(source.node, tokens);
+  window.target_scored = 0;
+  window.target_serial = source.readout == ReadoutKind::kLogProbability ? ++last_serial_ : 0;
+  parts_.cache.AddDemand(window.target, 1);
+  return window.target;
 }
 
 void Scheduler::ReleaseTarget(std::uint32_t slot) {
-  Source& source = parts_.sources[slot];
-  if (source.target == kNoKv) return;
-  parts_.cache.AddDemand(source.target, -1);
-  if (source.target_private) parts_.cache.Remove(source.target);
-  source.target = kNoKv;
+  const Source& source = parts_.sources[slot];
+  if (source.window == nullptr || source.window->target == kNoKv) return;
+  const KvId target = std::exchange(source.window->target, kNoKv);
+  parts_.cache.AddDemand(target, -1);
+  if (source.window->target_private) parts_.cache.Remove(target);
 }
 
 void Scheduler::Answered(std::uint32_t index, bool yes) {
@@ -322,7 +338,10 @@ void Scheduler::WithdrawAll() {
 
 void Scheduler::Finish(std::uint32_t slot) {
   Source& source = parts_.sources[slot];
-  QUAIL_CHECK(source.target == kNoKv);
+  if (source.window != nullptr) {
+    QUAIL_CHECK(source.window->target == kNoKv);
+    unused_windows_.push_back(std::move(source.window));
+  }
   parts_.order.Remove(slot);
   parts_.cache.AddDemand(source.kv, -1);
   NamedNode& named = parts_.nodes[source.node];

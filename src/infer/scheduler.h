@@ -27,7 +27,7 @@ struct ForestParts {
   PathTrie trie;
   KvTree tree;
   KvCache cache;
-  std::vector<Source> sources;  ///< slots, reused
+  base::BlockVector<Source> sources;  ///< slots, reused
   ReadyOrder order;
   NodeTable nodes;
 };
@@ -88,8 +88,9 @@ class Scheduler {
   /// False when the source is out of leaves, or must wait.
   bool Pull(std::uint32_t slot, std::int32_t rows);
   bool PullLeaves(std::uint32_t slot, std::int32_t rows);
+  SourceWindow& EmptyWindow(Source& source);
   void Receive(Source& source);
-  void SortWindow(Source& source);
+  void SortWindow(SourceWindow& window, ReadoutKind readout);
   void StopGroup(Group& group);
   /// Makes up to `most` waiting sources of the group ready.
   void Wake(Group& group, std::uint64_t most);
@@ -100,6 +101,7 @@ class Scheduler {
   ForestParts& parts_;
   std::vector<std::uint32_t> slots_;  ///< by source id; kNoSource when finished
   std::vector<std::uint32_t> unused_slots_;
+  std::vector<std::unique_ptr<SourceWindow>> unused_windows_;
   std::vector<Group> groups_;
   std::vector<std::uint32_t> answered_groups_;
   std::vector<Answer> too_long_;

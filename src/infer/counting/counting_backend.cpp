@@ -91,7 +91,11 @@ void CountingBackend::Fault(const std::string& what) {
 std::unique_ptr<Chunk> CountingBackend::Begin(const PrefillBatch& batch) {
   auto chunk = std::make_unique<CountingChunk>();
   chunk->number = chunks_++;
-  for (const std::int64_t slot : batch.kv_slots) kv_writes_ += slot >= 0 ? 1U : 0U;
+  std::uint64_t writes = 0;
+  for (const std::int64_t slot : batch.kv_slots) {
+    writes += ~static_cast<std::uint64_t>(slot) >> 63;  // 1 unless negative
+  }
+  kv_writes_ += writes;
   if (options_.validate) {
     CheckShape(batch);
     CheckReadouts(batch);

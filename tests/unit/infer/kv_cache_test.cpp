@@ -66,7 +66,7 @@ TEST_F(KvCacheTest, PossibleUsesGiveWayToMoreLikelyOnesOnly) {
   EXPECT_EQ(Evicted(2, as_likely), std::vector<KvId>{});
   const KvCache::Limit likelier{KvCache::Want::kPerhaps, 0.6F};
   EXPECT_EQ(Evicted(2, likelier), std::vector<KvId>{half});
-  EXPECT_EQ(tree_[wanted].stored, kLength) << "a possible use takes nothing from a certain one";
+  EXPECT_EQ(tree_.state(wanted).stored, kLength) << "a possible use takes nothing from a certain one";
 }
 
 TEST_F(KvCacheTest, AChangeOfMindChangesTheOrder) {
@@ -92,7 +92,7 @@ TEST_F(KvCacheTest, DemandAtZeroFreesAtOnceAndStaysReadableUntilOverwritten) {
   EXPECT_EQ(cache_.held(), kLength);
   cache_.AddDemand(id, -1);
   EXPECT_EQ(cache_.held(), 0);
-  EXPECT_EQ(tree_[id].stored, kLength);
+  EXPECT_EQ(tree_.state(id).stored, kLength);
   cache_.AddDemand(id, 1);
   EXPECT_EQ(cache_.held(), kLength);
 }

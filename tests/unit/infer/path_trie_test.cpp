@@ -6,8 +6,8 @@
 #include <map>
 #include <random>
 
+#include "base/flat_index.h"
 #include "forest_harness.h"
-#include "infer/flat_index.h"
 
 namespace quail::infer {
 namespace {
@@ -95,7 +95,7 @@ RC_GTEST_PROP(PathTrie, CountsWhatSortingCounts, (std::uint64_t seed)) {
 
 RC_GTEST_PROP(FlatIndex, BehavesAsAMap, (std::uint64_t seed)) {
   std::mt19937_64 random(seed);
-  FlatIndex index;
+  base::FlatIndex index;
   std::map<std::uint64_t, std::uint32_t> map;
   for (int i = 0; i < 2000; ++i) {
     const std::uint64_t key = (random() % 300) << 32;
@@ -108,7 +108,7 @@ RC_GTEST_PROP(FlatIndex, BehavesAsAMap, (std::uint64_t seed)) {
     }
     const std::uint64_t other = (random() % 300) << 32;
     const auto found = map.find(other);
-    RC_ASSERT(index.Find(other) == (found == map.end() ? FlatIndex::kNone : found->second));
+    RC_ASSERT(index.Find(other) == (found == map.end() ? base::FlatIndex::kNone : found->second));
     RC_ASSERT(index.size() == map.size());
   }
 }

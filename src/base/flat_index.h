@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace quail::infer {
+namespace quail::base {
 
 /// A map from 64-bit keys to 32-bit ids below 2^32 - 1: open addressing, linear probing, deletion
 /// by backward shift (Knuth, TAOCP 3, 6.4, algorithm R). 12 bytes an entry, 15 to 30 a key.
@@ -86,4 +86,4 @@ class FlatIndex {
   std::size_t size_ = 0;
 };
 
-}  // namespace quail::infer
+}  // namespace quail::base
