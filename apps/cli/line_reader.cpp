@@ -13,7 +13,8 @@
 
 namespace quail::cli {
 
-LineReader::Event LineReader::Next(std::string& line) {
+LineSource::Event LineReader::Next(const std::string& prompt, std::string& line) {
+  if (prompts_) fmt::print(stderr, "{}", prompt);
   while (!TakeLine(line)) {
     if (ended_) {
       line = std::exchange(read_, "");

@@ -3,21 +3,20 @@
 #include <string>
 
 #include "interrupts.h"
+#include "line_source.h"
 
 namespace quail::cli {
 
 /// Standard input, line by line, with an ear for signals: what the C++ streams make of a signal
 /// cannot be told from the end of the input.
-class LineReader {
+class LineReader : public LineSource {
  public:
-  enum class Event { kLine, kInterrupt, kEnd };
+  /// `prompts`: on standard error.
+  LineReader(const Interrupts& interrupts, bool prompts)
+      : interrupts_(interrupts), prompts_(prompts) {}
 
-  explicit LineReader(const Interrupts& interrupts) : interrupts_(interrupts) {}
-
-  /// Waits for a line (without its newline; the last one may have none), a signal or the end.
-  Event Next(std::string& line);
-  /// Forgets what was read and not yet given out.
-  void Drop() { read_.clear(); }
+  Event Next(const std::string& prompt, std::string& line) override;
+  void Drop() override { read_.clear(); }
 
  private:
   bool TakeLine(std::string& line);
@@ -25,6 +24,7 @@ class LineReader {
   bool Read();
 
   const Interrupts& interrupts_;
+  bool prompts_;
   std::string read_;
   bool ended_ = false;
 };

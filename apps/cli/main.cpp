@@ -11,6 +11,7 @@
 #include "progress_line.h"
 #include "quail/machine.h"
 #include "quail/session.h"
+#include "run_log.h"
 #include "script_runner.h"
 #include "shell.h"
 
@@ -44,12 +45,13 @@ int ExitCodeOf(const Error& error) {
   return 1;
 }
 
-void RunScriptOption(Session& session, const Options& options, ProgressLine& progress) {
-  ScriptRunner runner(session, options, progress);
+void RunScriptOption(Session& session, const Options& options, ProgressLine& progress,
+                     RunLog& log) {
+  ScriptRunner runner(session, options, progress, log);
   if (options.output.empty()) return runner.Run(*options.script, std::cout);
   const auto file = OutputFile::Open(options.output);
-  if (options.format == Format::kParquet) {
-    runner.WriteParquet(*options.script, file->path());
+  if (IsBinary(options.format)) {
+    runner.WriteBinary(*options.script, file->path());
   } else {
     runner.Run(*options.script, file->stream());
   }
@@ -57,14 +59,14 @@ void RunScriptOption(Session& session, const Options& options, ProgressLine& pro
 }
 
 /// What the options say, in an open session. Returns the exit code.
-int RunStatements(Session& session, const Options& options, ProgressLine& progress) {
+int RunStatements(Session& session, const Options& options, ProgressLine& progress, RunLog& log) {
   for (const auto& [name, path] : options.tables) session.RegisterFile(name, path);
   Interrupts interrupts([&session] { session.Interrupt(); });
   int code = 0;
   if (options.script) {
-    RunScriptOption(session, options, progress);
+    RunScriptOption(session, options, progress, log);
   } else {
-    code = RunShell(session, options, progress, interrupts);
+    code = RunShell(session, options, progress, interrupts, log);
   }
   return code == 0 && session.StoppedByBudget() ? kBudgetCode : code;
 }
@@ -72,9 +74,11 @@ int RunStatements(Session& session, const Options& options, ProgressLine& progre
 /// Opens the session and runs what the options say; the report is written whatever happens.
 int RunQueries(Options& options) {
   ProgressLine progress(options.progress);
+  RunLog log(options, progress);
   options.config.on_progress = [&](const Progress& state) { progress.Show(state); };
   options.config.on_notice = [&](const std::string& notice) {
     progress.Clear();
+    log.Keep("notice: " + notice);
     if (!options.quiet) fmt::print(stderr, "notice: {}\n", notice);
   };
   if (!options.notice.empty()) options.config.on_notice(options.notice);
@@ -83,11 +87,13 @@ int RunQueries(Options& options) {
   int code = 0;
   try {
     session = Session::Open(options.config);
-    code = RunStatements(*session, options, progress);
+    code = RunStatements(*session, options, progress, log);
   } catch (const Error& error) {
     progress.Clear();
     std::cout.flush();
-    fmt::print(stderr, "{}\n", quail::Describe(error, options.script.value_or("")));
+    const std::string text = quail::Describe(error, options.script.value_or(""));
+    log.Keep(text);
+    fmt::print(stderr, "{}\n", text);
     failure = error;
     code = ExitCodeOf(error);
   }

@@ -18,14 +18,15 @@ namespace quail::cli {
 namespace {
 
 const std::map<std::string, Format> kFormats = {
-    {"table", Format::kTable},    {"csv", Format::kCsv},         {"tsv", Format::kTsv},
-    {"json", Format::kJson},      {"jsonl", Format::kJsonLines}, {"markdown", Format::kMarkdown},
-    {"parquet", Format::kParquet}};
+    {"table", Format::kTable},     {"csv", Format::kCsv},         {"tsv", Format::kTsv},
+    {"json", Format::kJson},       {"jsonl", Format::kJsonLines}, {"markdown", Format::kMarkdown},
+    {"parquet", Format::kParquet}, {"arrow", Format::kArrow}};
 /// What the ending of -o's file means where --format is absent.
 const std::map<std::string, Format> kEndings = {
     {".csv", Format::kCsv},         {".tsv", Format::kTsv},          {".json", Format::kJson},
     {".jsonl", Format::kJsonLines}, {".ndjson", Format::kJsonLines}, {".md", Format::kMarkdown},
-    {".parquet", Format::kParquet}};
+    {".parquet", Format::kParquet}, {".arrow", Format::kArrow},      {".feather", Format::kArrow},
+    {".ipc", Format::kArrow}};
 const std::set<std::string> kBackends = {"auto", "cpu", "cuda", "counting"};
 const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
                                                        {"always", ProgressMode::kAlways},
@@ -123,7 +124,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("DATABASE", options.config.database, "a DuckDB file; default: in memory");
   auto* command = app.add_option("-c", raw.command, "run SQL and exit")->type_name("SQL");
   app.add_option("-f", raw.file, "run a file and exit")->type_name("FILE")->excludes(command);
-  app.add_option("-t", raw.tables, "make a file a table (CSV, TSV, JSON, JSONL, Parquet; globs)")
+  app.add_option("-t", raw.tables,
+                 "make a file a table (CSV, TSV, JSON, JSONL, Parquet, Arrow IPC; globs)")
       ->type_name("NAME=PATH")
       ->expected(1)
       ->take_all();
@@ -138,8 +140,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
       ->check(CLI::NonNegativeNumber);
   app.add_option(
       "--format", raw.format,
-      "table, csv, tsv, json (an array a statement), jsonl, markdown, parquet (needs -o; "
-      "one statement with rows); default: as the file of -o ends, table on a terminal, "
+      "table, csv, tsv, json (an array a statement), jsonl, markdown, parquet, arrow (these two "
+      "need -o; one statement with rows); default: as the file of -o ends, table on a terminal, "
       "else csv. EXPLAIN prints text in every one of them (--explain=json: JSON)");
   app.add_option("-o,--output", options.output,
                  "write the rows to a file, which is replaced when all are there; needs -c or -f")
@@ -184,7 +186,9 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
                  "of a CPU: auto (default: bf16 where that is fast, else f32), f32, bf16, or int8 "
                  "for quantised files, which is faster and less exact");
   app.add_flag("-q", options.quiet, "no notices");
-  app.add_flag("-v", options.verbose, "more notices");
+  app.add_flag("-v", options.verbose, "tell on standard error what is run, and what it took");
+  app.add_option("--log", options.log, "the same, with times and notices, appended to a file")
+      ->type_name("FILE");
   app.set_version_flag("--version", "quail " + Version());
 }
 
@@ -225,10 +229,11 @@ void CheckOutput(const Options& options) {
   if (!options.output.empty() && !options.script) {
     throw Error(ErrorCode::kUsage, "-o needs -c or -f");
   }
-  if (options.format != Format::kParquet) return;
-  if (options.output.empty()) throw Error(ErrorCode::kUsage, "format parquet needs -o FILE");
+  if (!IsBinary(options.format)) return;
+  const std::string name = options.format == Format::kParquet ? "parquet" : "arrow";
+  if (options.output.empty()) throw Error(ErrorCode::kUsage, "format " + name + " needs -o FILE");
   if (explains) {
-    throw Error(ErrorCode::kUsage, "a plan is text: it cannot be written as parquet");
+    throw Error(ErrorCode::kUsage, "a plan is text: it cannot be written as " + name);
   }
 }
 

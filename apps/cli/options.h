@@ -12,7 +12,11 @@
 
 namespace quail::cli {
 
-enum class Format { kTable, kCsv, kTsv, kJson, kJsonLines, kMarkdown, kParquet };
+enum class Format { kTable, kCsv, kTsv, kJson, kJsonLines, kMarkdown, kParquet, kArrow };
+/// Whether a format is no text, and written by the session.
+inline bool IsBinary(Format format) {
+  return format == Format::kParquet || format == Format::kArrow;
+}
 enum class ProgressMode { kAuto, kAlways, kNever };
 enum class Command { kQuery, kModels, kDownload, kCalibrate, kDoctor, kBenchGenerate, kBenchRun };
 
@@ -30,6 +34,7 @@ struct Options {
   ProgressMode progress = ProgressMode::kAuto;
   bool quiet = false;
   bool verbose = false;
+  std::string log;  ///< empty: none
   std::string download;
   quailb::GenerateOptions generate;
   quailb::SuiteRunOptions suite;

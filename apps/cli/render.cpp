@@ -213,6 +213,7 @@ std::uint64_t Render(Result& result, Format format, std::ostream& out) {
     case Format::kMarkdown:
       return RenderMarkdown(result, out);
     case Format::kParquet:
+    case Format::kArrow:
       break;
   }
   throw Error(ErrorCode::kUsage, "this format is written by the session");

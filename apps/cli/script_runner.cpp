@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -19,11 +20,24 @@ void ScriptRunner::Run(std::string_view script, std::ostream& out) {
   for (std::size_t i = 0; i < statements.size(); ++i) {
     // A script of the command line is all that there is; in a shell more can be typed.
     run.more_may_follow = !options_.script || i + 1 < statements.size();
-    RunOne(script, statements[i], run, out);
+    Logged(statements[i], [&] { RunOne(script, statements[i], run, out); });
   }
 }
 
-void ScriptRunner::WriteParquet(std::string_view script, const std::string& path) {
+template <typename Call>
+void ScriptRunner::Logged(const Session::Statement& statement, Call call) {
+  if (!log_.on()) return call();
+  log_.Tell(statement.text);
+  const std::string before = session_.ReportJson();
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  const std::string report = session_.ReportJson();
+  log_.TellEnd(taken.count(), report == before ? "" : report);
+}
+
+void ScriptRunner::WriteBinary(std::string_view script, const std::string& path) {
+  const std::string format = options_.format == Format::kParquet ? "parquet" : "arrow";
   const auto statements = session_.Split(script);
   const auto has_rows = [&](const auto& statement) { return session_.HasRows(script, statement); };
   const auto only = std::ranges::find_if(statements, has_rows);
@@ -31,15 +45,21 @@ void ScriptRunner::WriteParquet(std::string_view script, const std::string& path
       std::find_if(only == statements.end() ? only : only + 1, statements.end(), has_rows);
   if (only == statements.end() || next != statements.end()) {
     throw Error(ErrorCode::kUsage,
-                fmt::format("format parquet writes the rows of one statement, and here {}",
+                fmt::format("format {} writes the rows of one statement, and here {}", format,
                             only == statements.end() ? "none has rows" : "several have rows"));
   }
   for (auto statement = statements.begin(); statement != statements.end(); ++statement) {
-    if (statement == only) {
-      session_.RunToFile(script, *statement, "parquet", path);
-    } else if (session_.Run(script, *statement, {})->has_rows()) {
-      throw Error(ErrorCode::kUsage,
-                  "format parquet has no place for the rows of: " + statement->text);
+    bool has_more = false;
+    Logged(*statement, [&] {
+      if (statement == only) {
+        session_.RunToFile(script, *statement, format, path);
+      } else {
+        has_more = session_.Run(script, *statement, {})->has_rows();
+      }
+    });
+    if (has_more) {
+      throw Error(ErrorCode::kUsage, fmt::format("format {} has no place for the rows of: {}",
+                                                 format, statement->text));
     }
     progress_.Clear();
   }

@@ -8,29 +8,33 @@
 #include "options.h"
 #include "progress_line.h"
 #include "quail/session.h"
+#include "run_log.h"
 
 namespace quail::cli {
 
 /// Runs statements of a script and writes their rows.
 class ScriptRunner {
  public:
-  ScriptRunner(Session& session, const Options& options, ProgressLine& progress)
-      : session_(session), options_(options), progress_(progress) {}
+  ScriptRunner(Session& session, const Options& options, ProgressLine& progress, RunLog& log)
+      : session_(session), options_(options), progress_(progress), log_(log) {}
 
   /// Statement after statement; those with rows are written to `out`, one after the other. Throws
   /// Error with a position in `script`. REQUIRES: a format of text.
   void Run(std::string_view script, std::ostream& out);
-  /// The same, with the rows of the one statement that has some as a Parquet file. Throws
+  /// The same, with the rows of the one statement that has some as a Parquet or Arrow file. Throws
   /// Error{kUsage} before anything runs where it is not one.
-  void WriteParquet(std::string_view script, const std::string& path);
+  void WriteBinary(std::string_view script, const std::string& path);
 
  private:
   void RunOne(std::string_view script, const Session::Statement& statement, const RunOptions& run,
               std::ostream& out);
+  template <typename Call>
+  void Logged(const Session::Statement& statement, Call call);
 
   Session& session_;
   const Options& options_;
   ProgressLine& progress_;
+  RunLog& log_;
 };
 
 /// Writes the report of the last statement where --report says. `failure`, if any, stands for a

@@ -4,11 +4,16 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "completion.h"
+#include "line_editor.h"
 #include "line_reader.h"
 #include "quail/machine.h"
 #include "script_runner.h"
@@ -20,13 +25,15 @@ constexpr std::string_view kHelp =
     ".help             this text\n"
     ".tables           tables and views\n"
     ".schema [TABLE]   how they were made\n"
+    ".model [NAME]     the model that answers; loads another one\n"
     ".dialect NAME     snowflake or bigquery\n"
     ".explain QUERY    the plan of a query\n"
     ".report           the run report of the last statement with AI calls\n"
+    ".timer on|off     the time that each statement takes\n"
     ".quit             end\n"
     "Everything else is SQL and ends with a semicolon. Ctrl-C cancels a running statement and "
     "drops\n"
-    "an unfinished one.\n";
+    "an unfinished one; Tab completes names.\n";
 
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
@@ -41,13 +48,15 @@ std::string_view Trim(std::string_view text) {
 /// Reads and runs until the end of the input.
 class Shell {
  public:
-  Shell(Session& session, const Options& options, ProgressLine& progress, Interrupts& interrupts)
+  Shell(Session& session, const Options& options, ProgressLine& progress, Interrupts& interrupts,
+        RunLog& log)
       : session_(session),
         options_(options),
         progress_(progress),
         interrupts_(interrupts),
-        reader_(interrupts),
-        interactive_(::isatty(STDIN_FILENO) != 0) {}
+        log_(log),
+        interactive_(::isatty(STDIN_FILENO) != 0),
+        lines_(OpenLines()) {}
 
   /// Whether a statement of a script on standard input failed.
   bool failed() const { return failed_ && !interactive_; }
@@ -58,26 +67,31 @@ class Shell {
     }
     std::string line;
     while (!quit_) {
-      Prompt();
-      switch (reader_.Next(line)) {
-        case LineReader::Event::kLine:
+      switch (lines_->Next(Trim(buffer_).empty() ? "quail> " : "  ...> ", line)) {
+        case LineSource::Event::kLine:
           Take(line);
           break;
-        case LineReader::Event::kInterrupt:
+        case LineSource::Event::kInterrupt:
           HeedSignals();
           buffer_.clear();
           fmt::print(stderr, "\n");
           break;
-        case LineReader::Event::kEnd:
+        case LineSource::Event::kEnd:
           return TakeEnd();
       }
     }
   }
 
  private:
-  void Prompt() const {
-    if (!interactive_) return;
-    fmt::print(stderr, "{}", Trim(buffer_).empty() ? "quail> " : "  ...> ");
+  std::unique_ptr<LineSource> OpenLines() {
+    const char* terminal = std::getenv("TERM");
+    const bool edits = interactive_ && ::isatty(STDERR_FILENO) != 0 && terminal != nullptr &&
+                       std::string_view(terminal) != "dumb";
+    if (!edits) return std::make_unique<LineReader>(interrupts_, interactive_);
+    return std::make_unique<LineEditor>(interrupts_, HistoryPath(),
+                                        [this](std::string_view before, std::string_view word) {
+                                          return CompletionsOf(session_, before, word);
+                                        });
   }
 
   /// SIGTERM ends a shell, Ctrl-C only a script; what was typed or pasted ahead is dropped.
@@ -86,7 +100,7 @@ class Shell {
     if (signal == 0) return;
     session_.Resume();
     if (signal == SIGTERM || !interactive_) throw Error(ErrorCode::kInterrupted, "interrupted");
-    reader_.Drop();
+    lines_->Drop();
   }
 
   /// What a user did not finish is dropped; a script's last statement needs no semicolon.
@@ -135,6 +149,10 @@ class Shell {
       ShowSchema(argument);
     } else if (name == ".dialect") {
       ChooseDialect(argument);
+    } else if (name == ".model") {
+      Attempt([&] { ShowModel(argument); }, "");
+    } else if (name == ".timer" && (argument == "on" || argument == "off")) {
+      times_ = argument == "on";
     } else if (name == ".explain" && !argument.empty()) {
       RunScript("EXPLAIN " + argument);
     } else if (name == ".report") {
@@ -148,6 +166,11 @@ class Shell {
   void Fail(const std::string& message) {
     fmt::print(stderr, "error: {}\n", message);
     failed_ = true;
+  }
+
+  void ShowModel(const std::string& name) {
+    if (!name.empty()) session_.SetModel(name);
+    std::cout << session_.ModelName() << '\n';
   }
 
   void ShowSchema(const std::string& table) {
@@ -175,16 +198,26 @@ class Shell {
   }
 
   void RunScript(const std::string& script) {
-    ScriptRunner runner(session_, options_, progress_);
-    Guarded([&] { runner.Run(script, std::cout); },
-            [&](const Error& error) {
-              progress_.Clear();
-              std::cout.flush();
-              HeedSignals();
-              fmt::print(stderr, "{}\n", quail::Describe(error, script));
-              failed_ = true;
-            });
+    ScriptRunner runner(session_, options_, progress_, log_);
+    const auto begin = std::chrono::steady_clock::now();
+    Attempt([&] { runner.Run(script, std::cout); }, script);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (times_) fmt::print(stderr, "{:.3f} s\n", taken.count());
     HeedSignals();
+  }
+
+  /// Tells of an error in `script`.
+  template <typename Call>
+  void Attempt(Call call, const std::string& script) {
+    Guarded(call, [&](const Error& error) {
+      progress_.Clear();
+      std::cout.flush();
+      HeedSignals();
+      const std::string text = quail::Describe(error, script);
+      log_.Keep(text);
+      fmt::print(stderr, "{}\n", text);
+      failed_ = true;
+    });
   }
 
   template <typename Call, typename OnError>
@@ -200,8 +233,10 @@ class Shell {
   const Options& options_;
   ProgressLine& progress_;
   Interrupts& interrupts_;
-  LineReader reader_;
+  RunLog& log_;
   bool interactive_;
+  std::unique_ptr<LineSource> lines_;
+  bool times_ = false;
   bool quit_ = false;
   bool failed_ = false;
   std::string buffer_;
@@ -210,8 +245,8 @@ class Shell {
 }  // namespace
 
 int RunShell(Session& session, const Options& options, ProgressLine& progress,
-             Interrupts& interrupts) {
-  Shell shell(session, options, progress, interrupts);
+             Interrupts& interrupts, RunLog& log) {
+  Shell shell(session, options, progress, interrupts, log);
   shell.Run();
   return shell.failed() ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include "options.h"
 #include "progress_line.h"
 #include "quail/session.h"
+#include "run_log.h"
 
 namespace quail::cli {
 
@@ -12,6 +13,6 @@ namespace quail::cli {
 /// the input; of other input the last statement needs no `;`. Returns the exit code. Throws
 /// Error{kInterrupted} where a signal ends it.
 int RunShell(Session& session, const Options& options, ProgressLine& progress,
-             Interrupts& interrupts);
+             Interrupts& interrupts, RunLog& log);
 
 }  // namespace quail::cli

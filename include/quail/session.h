@@ -66,8 +66,8 @@ class Session {
   /// result must be read or dropped before the next call.
   virtual std::unique_ptr<Result> Run(std::string_view script, const Statement& statement,
                                       const RunOptions& options) = 0;
-  /// Writes the rows of one statement to a file, in place: "parquet", "csv", "json". Returns the
-  /// rows written.
+  /// Writes the rows of one statement to a file, in place: "parquet", "arrow", "csv", "json".
+  /// Returns the rows written.
   virtual std::uint64_t RunToFile(std::string_view script, const Statement& statement,
                                   std::string_view format, std::string_view path) = 0;
 
@@ -76,6 +76,11 @@ class Session {
   virtual void Interrupt() noexcept = 0;
   virtual void Resume() noexcept = 0;
   virtual void SetDialect(Dialect dialect) = 0;
+  /// Loads another model, as Config::model names it, with its own adapter. Throws Error: then the
+  /// old one is loaded again by the next statement that needs it.
+  virtual void SetModel(std::string_view name) = 0;
+  /// The model that answers and where it runs; loads it. Throws Error.
+  virtual std::string ModelName() = 0;
 
   /// For benchmarks: from now on the model does all its work, and each answer that it read is
   /// replaced by a planted one before the plan goes on. Runs the set's query at once. Throws Error.

@@ -297,7 +297,9 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
   PipelineRun run(*this, plan, pipeline);
   run.BuildOnDemand();
   std::size_t passes = 0;
-  for (bool decided = false; !decided;) {
+  std::vector<std::uint32_t> waves;
+  for (const plan::EarlyStop& stop : step.stops) waves.push_back(stop.wave);
+  for (bool asked = true; asked;) {
     if (++passes > kMostPasses) {
       throw Error(ErrorCode::kQuery,
                   fmt::format("AI calls read other values in each of {} runs of the statement: "
@@ -307,16 +309,8 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
     }
     reads.Clear();
     RunRelational(step.sql);
-    decided = true;
-    for (const plan::CallId call : step.calls) {
-      if (reads.of(call).undecided.empty()) continue;
-      decided = false;
-      run.AskAll(call, reads.of(call).undecided);
-    }
-    for (std::size_t stop = 0; stop < step.stops.size(); ++stop) {
-      if (AskUntilMet(step.stops[stop], reads.rows_of(stop), run)) decided = false;
-    }
-    if (!decided) CheckErrors(plan, pipeline);
+    asked = AskUndecided(step, reads, waves, run);
+    if (asked) CheckErrors(plan, pipeline);
   }
   run.Tell(true);
   for (const plan::CallId call : step.calls) run.on_demand().CountReads(call, reads.of(call));
@@ -337,21 +331,46 @@ void Executor::CountPairs(plan::CallId id, std::size_t tuples) {
       call.position);
 }
 
-/// Asks what an early stop needs; whether that was anything.
+/// Asks what the engine's last pass needs, of an early stop of a condition only a part, twice as
+/// much each time; whether that was anything.
+bool Executor::AskUndecided(const plan::AskOnDemandStep& step, const OnDemandReads& reads,
+                            std::vector<std::uint32_t>& waves, PipelineRun& run) {
+  bool any = false;
+  const auto ask = [&](plan::CallId call, const std::set<std::vector<TextId>>& tuples) {
+    if (tuples.empty()) return;
+    any = true;
+    run.AskAll(call, tuples);
+  };
+  for (const plan::CallId call : step.calls) ask(call, reads.of(call).undecided);
+  for (std::size_t stop = 0; stop < step.stops.size(); ++stop) {
+    if (!step.stops[stop].has_condition) {
+      any |= AskUntilMet(step.stops[stop], reads.rows_of(stop), run);
+      continue;
+    }
+    for (const auto& [call, tuples] : NextOfEach(reads.rows_of(stop), waves[stop])) {
+      ask(call, tuples);
+    }
+    waves[stop] *= 2;
+  }
+  return any;
+}
+
+/// Asks what an early stop of one call needs; whether that was anything.
 bool Executor::AskUntilMet(const plan::EarlyStop& stop, const OnDemandReads::StopRows& rows,
                            PipelineRun& run) {
-  const VerdictTable& table = verdicts_.table(verdicts_.question_of(stop.call));
+  const plan::CallId call = stop.calls.front();
+  const VerdictTable& table = verdicts_.table(verdicts_.question_of(call));
   const auto meets = [&](std::span<const TextId> tuple) -> std::optional<bool> {
     const Judgement judgement = table.Find(tuple);
     if (judgement.verdict == Verdict::kUndecided) return std::nullopt;
-    const auto truth = verdicts_.Truth(stop.call, judgement);
+    const auto truth = verdicts_.Truth(call, judgement);
     return truth && *truth != stop.negated;
   };
   StopWaves waves(rows, stop.wave);
   bool any = false;
   for (auto wave = waves.Next(meets); !wave.empty(); wave = waves.Next(meets)) {
     any = true;
-    run.AskAll(stop.call, wave);
+    run.AskAll(call, wave);
     if (options_.fail_on_error && run.any_error()) break;
   }
   return any;

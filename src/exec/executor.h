@@ -52,6 +52,8 @@ class Executor {
   void RunRelational(const std::string& sql);
   void RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
   void RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
+  bool AskUndecided(const plan::AskOnDemandStep& step, const OnDemandReads& reads,
+                    std::vector<std::uint32_t>& waves, PipelineRun& run);
   bool AskUntilMet(const plan::EarlyStop& stop, const OnDemandReads::StopRows& rows,
                    PipelineRun& run);
   void CountPairs(plan::CallId call, std::size_t tuples);

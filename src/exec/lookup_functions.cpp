@@ -36,96 +36,159 @@ bool IsCall(const LookupSource& source, plan::CallId call, std::size_t width) {
   return call.value() < verdicts.calls() && verdicts.call(call).arguments.size() == width;
 }
 
+/// A lookup's call and text ids, row by row.
+struct Keys {
+  std::vector<TextId> ids;  ///< [rows, width]
+  std::size_t width = 0;
+
+  std::span<const TextId> row(std::size_t i) const {
+    return std::span(ids).subspan(i * width, width);
+  }
+};
+
+Keys ReadKeys(Arguments arguments, std::size_t rows) {
+  Keys keys{{}, arguments.size()};
+  keys.ids.reserve(rows * keys.width);
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const ScalarColumn& column : arguments) keys.ids.push_back(IdAt(column, row));
+  }
+  return keys;
+}
+
 /// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
-/// text ids.
+/// text ids. `notes`: a call on demand takes note of what was read.
 template <typename Write>
-void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, Write write) {
+void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, bool notes,
+                Write write) {
   RequireStatement(source);
-  const std::size_t width = arguments.size() - 1;
-  std::vector<TextId> keys;
-  keys.reserve(rows * width);
+  const Keys keys = ReadKeys(arguments.subspan(1), rows);
   std::size_t noted = 0;  // rows before it were noted
   plan::CallId known(0);
   for (std::size_t row = 0; row < rows; ++row) {
     const plan::CallId call(IdAt(arguments[0], row).value());
-    if (row == 0 || call != known) RequireOurs(IsCall(source, call, width));
+    if (row == 0 || call != known) RequireOurs(IsCall(source, call, keys.width));
     known = call;
-    for (std::size_t i = 0; i < width; ++i) keys.push_back(IdAt(arguments[i + 1], row));
-    write(row, call, std::span<const TextId>(keys).subspan(row * width));
+    write(row, call, keys.row(row));
     const bool ends = row + 1 == rows || IdAt(arguments[0], row + 1).value() != call.value();
-    if (!ends || source.on_demand == nullptr) continue;
-    source.on_demand->Note(call, std::span<const TextId>(keys).subspan(noted * width),
-                           row + 1 - noted);
+    if (!ends || !notes || source.on_demand == nullptr) continue;
+    const auto ids = std::span(keys.ids).subspan(noted * keys.width);
+    source.on_demand->Note(call, ids.first((row + 1 - noted) * keys.width), row + 1 - noted);
     noted = row + 1;
   }
 }
+
+/// As ForEachKey, of a lookup that belongs to an early stop: stop, call, width, then `width` ids of
+/// a row and the call's.
+template <typename Write>
+void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_t rows,
+                     Write write) {
+  constexpr std::size_t kHead = 3;
+  RequireStatement(source);
+  if (rows == 0) return;
+  // The same in every row: they are literals in our SQL.
+  const std::size_t stop = IdAt(arguments[0], 0).value();
+  const plan::CallId call(IdAt(arguments[1], 0).value());
+  const std::size_t width = IdAt(arguments[2], 0).value();
+  const Keys keys = ReadKeys(arguments.subspan(kHead), rows);
+  RequireOurs(source.on_demand != nullptr && width <= keys.width &&
+              source.on_demand->IsStop(stop, call) && IsCall(source, call, keys.width - width));
+  for (std::size_t row = 0; row < rows; ++row) write(row, call, keys.row(row).subspan(width));
+  source.on_demand->NoteUntil(stop, call, width, keys.ids, rows);
+}
+
+/// What a lookup of a call returns.
+struct LookupKind {
+  const char* name;
+  ScalarType result;
+  void (*write)(const StatementVerdicts&, std::size_t row, plan::CallId, std::span<const TextId>,
+                ScalarOutput&);
+};
+
+constexpr std::array<LookupKind, 3> kLookups = {{
+    {"verdict", ScalarType::kBoolean,
+     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
+        std::span<const TextId> key, ScalarOutput& out) {
+       const auto truth = verdicts.Truth(call, key);
+       truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
+     }},
+    {"probability", ScalarType::kDouble,
+     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
+        std::span<const TextId> key, ScalarOutput& out) {
+       const auto value = verdicts.Probability(call, key);
+       value ? out.SetDouble(row, *value) : out.SetNull(row);
+     }},
+    {"error", ScalarType::kText,
+     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
+        std::span<const TextId> key, ScalarOutput& out) {
+       const auto reason = verdicts.Failure(call, key);
+       reason ? out.SetText(row, *reason) : out.SetNull(row);
+     }},
+}};
 
 ScalarFunction Lookup(std::string name, ScalarType result,
                       decltype(ScalarFunction::invoke) invoke) {
   return {std::move(name), {ScalarType::kInteger}, ScalarType::kInteger, result, std::move(invoke)};
 }
 
-ScalarFunction VerdictFunction(const LookupSource& source) {
-  return Lookup("quail_verdict", ScalarType::kBoolean,
+/// quail_verdict(call, id..) and so on; quail_known_verdict(..), which no call on demand takes note
+/// of; quail_verdict_until(..) of an early stop.
+void RegisterLookup(relational::Connection& connection, const LookupSource& source,
+                    const LookupKind& kind) {
+  for (const bool notes : {true, false}) {
+    const auto invoke = [&source, kind, notes](Arguments arguments, std::size_t rows,
+                                               ScalarOutput& out) {
+      ForEachKey(source, arguments, rows, notes,
+                 [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                   kind.write(*source.verdicts, row, call, key, out);
+                 });
+    };
+    connection.Register(
+        Lookup(std::string(notes ? "quail_" : "quail_known_") + kind.name, kind.result, invoke));
+  }
+  const auto until = [&source, kind](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+    ForEachKeyUntil(source, arguments, rows,
+                    [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                      kind.write(*source.verdicts, row, call, key, out);
+                    });
+  };
+  connection.Register(Lookup(std::string("quail_") + kind.name + "_until", kind.result, until));
+}
+
+/// Whether a call on demand needs no evaluation any more.
+ScalarFunction DecidedFunction(const LookupSource& source) {
+  return Lookup("quail_is_decided", ScalarType::kBoolean,
                 [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows,
+                  ForEachKey(source, arguments, rows, false,
                              [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                               const auto truth = source.verdicts->Truth(call, key);
-                               truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
+                               out.SetBoolean(row, source.verdicts->IsDecided(call, key));
                              });
                 });
 }
 
-/// The arguments of quail_verdict_until: stop, call, width, then `width` ids of a row and the
-/// call's.
-ScalarFunction VerdictUntilFunction(const LookupSource& source) {
-  constexpr std::size_t kHead = 3;
-  return Lookup("quail_verdict_until", ScalarType::kBoolean,
-                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  RequireStatement(source);
-                  if (rows == 0) return;
-                  // The same in every row: they are literals in our SQL.
-                  const std::size_t stop = IdAt(arguments[0], 0).value();
-                  const plan::CallId call(IdAt(arguments[1], 0).value());
-                  const std::size_t width = IdAt(arguments[2], 0).value();
-                  const std::size_t line = arguments.size() - kHead;
-                  RequireOurs(source.on_demand != nullptr && width <= line &&
-                              source.on_demand->IsStop(stop, call) &&
-                              IsCall(source, call, line - width));
-                  std::vector<TextId> keys;
-                  keys.reserve(rows * line);
-                  for (std::size_t row = 0; row < rows; ++row) {
-                    for (std::size_t i = 0; i < line; ++i) {
-                      keys.push_back(IdAt(arguments[kHead + i], row));
-                    }
-                    const auto key = std::span(keys).subspan(row * line + width, line - width);
-                    const auto truth = source.verdicts->Truth(call, key);
-                    truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
-                  }
-                  source.on_demand->NoteUntil(stop, width, keys, rows);
-                });
-}
-
-ScalarFunction ProbabilityFunction(const LookupSource& source) {
-  return Lookup("quail_probability", ScalarType::kDouble,
-                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows,
-                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                               const auto value = source.verdicts->Probability(call, key);
-                               value ? out.SetDouble(row, *value) : out.SetNull(row);
-                             });
-                });
-}
-
-ScalarFunction ErrorFunction(const LookupSource& source) {
-  return Lookup("quail_error", ScalarType::kText,
-                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows,
-                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                               const auto reason = source.verdicts->Failure(call, key);
-                               reason ? out.SetText(row, *reason) : out.SetNull(row);
-                             });
-                });
+/// quail_met(condition, stop, id..): the condition, INTEGER, as BOOLEAN; takes note where it is
+/// TRUE that the early stop's row needs no more.
+ScalarFunction MetFunction(const LookupSource& source) {
+  return {"quail_met",
+          {ScalarType::kInteger, ScalarType::kInteger},
+          ScalarType::kInteger,
+          ScalarType::kBoolean,
+          [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+            constexpr std::size_t kHead = 2;
+            RequireStatement(source);
+            if (rows == 0) return;
+            const std::size_t stop = IdAt(arguments[1], 0).value();
+            RequireOurs(source.on_demand != nullptr && source.on_demand->IsStop(stop));
+            const Keys keys = ReadKeys(arguments.subspan(kHead), rows);
+            for (std::size_t row = 0; row < rows; ++row) {
+              if (arguments[0].is_null(row)) {
+                out.SetNull(row);
+                continue;
+              }
+              const bool met = arguments[0].integers[row] != 0;
+              out.SetBoolean(row, met);
+              if (met) source.on_demand->NoteMet(stop, keys.row(row));
+            }
+          }};
 }
 
 /// The tokens of a text, nothing where it has none.
@@ -142,7 +205,7 @@ std::optional<std::size_t> CountTokens(const LookupSource& source, TextId id) {
 ScalarFunction TokensFunction(const LookupSource& source) {
   return Lookup("quail_tokens", ScalarType::kInteger,
                 [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows,
+                  ForEachKey(source, arguments, rows, false,
                              [&](std::size_t row, plan::CallId, std::span<const TextId> key) {
                                if (key.size() != 1 || key[0] == kNullText) return out.SetNull(row);
                                const auto count = CountTokens(source, key[0]);
@@ -198,10 +261,9 @@ ScalarFunction TokenListIdFunction(const LookupSource& source) {
 void RegisterLookups(relational::Connection& connection, LookupSource& source) {
   connection.Register(TextIdFunction(source));
   connection.Register(TokenListIdFunction(source));
-  connection.Register(VerdictFunction(source));
-  connection.Register(VerdictUntilFunction(source));
-  connection.Register(ProbabilityFunction(source));
-  connection.Register(ErrorFunction(source));
+  for (const LookupKind& kind : kLookups) RegisterLookup(connection, source, kind);
+  connection.Register(DecidedFunction(source));
+  connection.Register(MetFunction(source));
   connection.Register(TokensFunction(source));
 }
 

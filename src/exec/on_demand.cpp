@@ -1,5 +1,7 @@
 #include "exec/on_demand.h"
 
+#include <algorithm>
+
 namespace quail::exec {
 
 OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls,
@@ -13,13 +15,22 @@ void OnDemandReads::Clear() {
   for (StopRows& rows : stop_rows_) rows.clear();
 }
 
-void OnDemandReads::NoteUntil(std::size_t stop, std::size_t width, std::span<const TextId> keys,
-                              std::size_t rows) {
+bool OnDemandReads::IsStop(std::size_t stop, plan::CallId call) const {
+  return IsStop(stop) && std::ranges::find(stops_[stop].calls, call) != stops_[stop].calls.end();
+}
+
+void OnDemandReads::NoteMet(std::size_t stop, std::span<const TextId> row) {
+  const std::lock_guard lock(mutex_);
+  stop_rows_[stop][{row.begin(), row.end()}].met = true;
+}
+
+void OnDemandReads::NoteUntil(std::size_t stop, plan::CallId call, std::size_t width,
+                              std::span<const TextId> keys, std::size_t rows) {
   const plan::EarlyStop& rule = stops_[stop];
-  const VerdictTable& table = verdicts_.table(verdicts_.question_of(rule.call));
+  const VerdictTable& table = verdicts_.table(verdicts_.question_of(call));
   const std::size_t line = rows == 0 ? 0 : keys.size() / rows;
   const std::lock_guard lock(mutex_);
-  Reads& reads = reads_.at(rule.call.value());
+  Reads& reads = reads_.at(call.value());
   for (std::size_t i = 0; i < rows; ++i) {
     const auto group = keys.subspan(i * line, width);
     const auto key = keys.subspan(i * line + width, line - width);
@@ -31,13 +42,14 @@ void OnDemandReads::NoteUntil(std::size_t stop, std::size_t width, std::span<con
     StopRow& row = stop_rows_[stop][{group.begin(), group.end()}];
     const Judgement judgement = table.Find(key);
     if (judgement.verdict == Verdict::kUndecided) {
-      row.undecided.emplace(key.begin(), key.end());
+      row.undecided[call].emplace(key.begin(), key.end());
       ++row.undecided_lookups;
       continue;
     }
     ++reads.asked;
     if (judgement.verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
-    const auto truth = verdicts_.Truth(rule.call, judgement);
+    if (rule.has_condition) continue;
+    const auto truth = verdicts_.Truth(call, judgement);
     row.met = row.met || (truth && *truth != rule.negated);
   }
 }

@@ -31,7 +31,7 @@ class OnDemandReads {
   /// Of one row of the query around an EXISTS in one pass.
   struct StopRow {
     bool met = false;  ///< a tuple lets it survive
-    std::set<std::vector<TextId>> undecided;
+    std::map<plan::CallId, std::set<std::vector<TextId>>> undecided;
     std::uint64_t undecided_lookups = 0;
   };
   using StopRows = std::map<std::vector<TextId>, StopRow>;
@@ -42,11 +42,12 @@ class OnDemandReads {
   /// noted.
   void Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
   /// As Note, of lookups of an early stop: `keys` is [rows, width + the call's arguments].
-  void NoteUntil(std::size_t stop, std::size_t width, std::span<const TextId> keys,
-                 std::size_t rows);
-  bool IsStop(std::size_t stop, plan::CallId call) const {
-    return stop < stops_.size() && stops_[stop].call == call;
-  }
+  void NoteUntil(std::size_t stop, plan::CallId call, std::size_t width,
+                 std::span<const TextId> keys, std::size_t rows);
+  /// A row of the query around an EXISTS has what it needs.
+  void NoteMet(std::size_t stop, std::span<const TextId> row);
+  bool IsStop(std::size_t stop) const { return stop < stops_.size(); }
+  bool IsStop(std::size_t stop, plan::CallId call) const;
   const Reads& of(plan::CallId call) const { return reads_.at(call.value()); }
   const StopRows& rows_of(std::size_t stop) const { return stop_rows_.at(stop); }
   /// Lookups that read no verdict because an early stop needs none.

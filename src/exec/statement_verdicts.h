@@ -31,6 +31,10 @@ class StatementVerdicts {
   /// reason.
   std::optional<bool> Truth(plan::CallId call, const Judgement& judgement) const;
   std::optional<bool> Truth(plan::CallId call, std::span<const TextId> key) const;
+  /// Whether the tuple was evaluated, or needs no evaluation.
+  bool IsDecided(plan::CallId call, std::span<const TextId> key) const {
+    return HasNull(key) || Find(call, key).verdict != Verdict::kUndecided;
+  }
   std::optional<double> Probability(plan::CallId call, std::span<const TextId> key) const;
   /// The reason why the evaluation failed, if it did.
   std::optional<std::string> Failure(plan::CallId call, std::span<const TextId> key) const;

@@ -1,6 +1,7 @@
 #include "exec/stop_waves.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace quail::exec {
 
@@ -8,7 +9,8 @@ StopWaves::StopWaves(const OnDemandReads::StopRows& rows, std::uint32_t wave)
     : wave_(std::max(1U, wave)) {
   for (const auto& [row, reads] : rows) {
     if (reads.met || reads.undecided.empty()) continue;
-    rows_.push_back({{reads.undecided.begin(), reads.undecided.end()}, 0});
+    const auto& tuples = reads.undecided.begin()->second;
+    rows_.push_back({{tuples.begin(), tuples.end()}, 0});
   }
 }
 
@@ -29,6 +31,18 @@ std::set<std::vector<TextId>> StopWaves::Next(const Meets& meets) {
     return open == 0;
   });
   wave_ *= 2;
+  return asked;
+}
+
+TuplesByCall NextOfEach(const OnDemandReads::StopRows& rows, std::uint32_t wave) {
+  TuplesByCall asked;
+  for (const auto& [row, reads] : rows) {
+    if (reads.met || reads.undecided.empty()) continue;
+    const auto& [call, tuples] = *reads.undecided.rbegin();
+    const std::size_t count = std::min<std::size_t>(tuples.size(), std::max(1U, wave));
+    asked[call].insert(tuples.begin(),
+                       std::next(tuples.begin(), static_cast<std::ptrdiff_t>(count)));
+  }
   return asked;
 }
 

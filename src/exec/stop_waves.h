@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -12,8 +13,8 @@
 
 namespace quail::exec {
 
-/// Chooses what an early stop asks next: some tuples of every row that none has met yet, twice as
-/// many each time. A row that is met asks no more.
+/// Chooses what an early stop of one call asks next: some tuples of every row that none has met
+/// yet, twice as many each time. A row that is met asks no more.
 class StopWaves {
  public:
   /// Whether a tuple meets what is looked for; nullopt while it is undecided.
@@ -35,5 +36,13 @@ class StopWaves {
   std::vector<Row> rows_;
   std::size_t wave_;
 };
+
+/// Undecided tuples, by call.
+using TuplesByCall = std::map<plan::CallId, std::set<std::vector<TextId>>>;
+
+/// What an early stop of a condition over several calls asks before the engine runs again: some
+/// tuples, at most `wave`, of every row that none has met yet, all of the call that comes last in
+/// the condition: what they are about is nearest to being met.
+TuplesByCall NextOfEach(const OnDemandReads::StopRows& rows, std::uint32_t wave);
 
 }  // namespace quail::exec

@@ -344,7 +344,10 @@ void PlaceOnDemand(PlanDraft& draft) {
   if (draft.logical.on_demand_sql.empty()) return;
   plan::AskOnDemandStep step{{}, draft.logical.on_demand_sql, draft.logical.early_stops};
   for (plan::EarlyStop& stop : step.stops) {
-    const double rate = draft.PassRate(draft.logical.calls[stop.call.value()], stop.negated);
+    double rate = 1;
+    for (const CallId call : stop.calls) {
+      rate = std::min(rate, draft.PassRate(draft.logical.calls[call.value()], stop.negated));
+    }
     stop.wave = static_cast<std::uint32_t>(std::clamp(1 / rate, 1.0, kMostInWave));
   }
   StepEstimate estimate;

@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
+#include "plan/exists_form.h"
 #include "plan/stand_in.h"
 #include "sql/lexer.h"
 
@@ -61,7 +62,9 @@ class StatementBinder {
     if (sql::TypeOf(node) == "RECURSIVE_CTE_NODE") place.on_demand = true;
     std::vector<VisibleCte> ctes = outer;
     AddCtes(node, ctes);
-    if (sql::TypeOf(node) == "SELECT_NODE" && BlockAsks(node, true)) {
+    const bool is_select = sql::TypeOf(node) == "SELECT_NODE";
+    if (is_select && !place.on_demand) UseExists(state_, node, ctes);
+    if (is_select && BlockAsks(node, true)) {
       BlockBinder(state_, node, {ctes, place.nested, place.on_demand, place.exists}).Bind();
     }
     place.exists = false;

@@ -68,6 +68,7 @@ void BlockBinder::Bind() {
   if (limits_rows_) select_["modifiers"] = LimitModifiers();
   for (const FromJoin& join : from_.joins) DropTruths(*join.node, "condition");
   DropTruths(select_, "where_clause");
+  ReadOnDemandLazily();
   ReadPairTables();
 }
 

@@ -110,12 +110,17 @@ class BlockBinder {
   Argument BindArgument(const sql::Json& expression, ItemSet items);
   bool IsTokens(const sql::Json& expression, std::size_t item) const;
   std::string LookupSql(const Call& call) const;
-  static std::string LookupSql(const Call& call, const std::string& arguments);
+  /// `form` names the function of a kind of lookup: "quail_{}", "quail_known_{}", "quail_{}_until".
+  static std::string LookupSql(const Call& call, const std::string& arguments,
+                               std::string_view form = "quail_{}");
   void CheckAnchor(const Call& call, const sql::Json& node) const;
+
+  void ReadOnDemandLazily();
 
   // EXISTS.
   bool StopsEarly();
   void BindEarlyStop();
+  sql::Json MetCondition(sql::Json condition, std::size_t stop, const std::string& row) const;
 
   // Conjuncts and computed calls.
   void PlanCoreTerms();
@@ -172,7 +177,7 @@ class BlockBinder {
   bool all_terms_known_ = true;  ///< every AND term can be tested when computed calls are asked
   bool limits_rows_ = false;     ///< the select list is asked about the rows that LIMIT leaves
   bool on_demand_ = false;       ///< every call is
-  /// What the next lookup needs to belong to an early stop.
+  /// What lookups need to belong to an early stop.
   struct EarlyStopLookup {
     std::size_t number = 0;
     std::string row;  ///< the number of ids that tell the outer query's row, and they

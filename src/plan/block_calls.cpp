@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
+#include "plan/lazy_calls.h"
 #include "sql/lexer.h"
 
 /// BlockBinder: AI calls become entries of the plan and lookups in the tree.
@@ -128,6 +129,18 @@ void BlockBinder::BindOnDemand() {
   NameResultColumns();
   for (Json* expression : sql::ExpressionsOf(select_)) BindCallsIn(*expression);
   BindCallsIn(select_["from_table"]);
+  ReadOnDemandLazily();
+}
+
+void BlockBinder::ReadOnDemandLazily() {
+  for (Json* expression : sql::ExpressionsOf(select_)) {
+    const bool filter = expression == &select_["where_clause"] ||
+                        expression == &select_["having"] || expression == &select_["qualify"];
+    ReadLazily(*expression, filter ? ValueUse::kFilter : ValueUse::kAny, scope_, writer_);
+  }
+  for (const FromJoin& join : from_.joins) {
+    ReadLazily((*join.node)["condition"], ValueUse::kFilter, scope_, writer_);
+  }
 }
 
 void BlockBinder::BindCallsIn(Json& node) {
@@ -220,18 +233,31 @@ Json BlockBinder::BindOnDemand(Call call, const std::vector<BoundArgument>& argu
   ChooseAnchor(call, arguments, node);
   call.on_demand = call.kind != CallKind::kCountTokens;
   call.id = state_.AddCall(call);
-  std::string sql = LookupSql(call, std::to_string(call.id.value()) + ids);
+  for (const BoundArgument& argument : arguments) BindCallsIn(*argument.expression);
+  const auto with_arguments = [&](const std::string& sql) {
+    Json lookup = writer_.ParseExpression(sql);
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      ReplaceColumn(lookup, Placeholder(i), *arguments[i].expression);
+    }
+    return lookup;
+  };
+  const std::string plain = std::to_string(call.id.value()) + ids;
+  early_stop_ = stop;
+  if (!call.on_demand) return with_arguments(LookupSql(call, plain));
+  Json lookup;
   if (stop) {
-    state_.plan.early_stops[stop->number].call = call.id;
-    sql = fmt::format("quail_verdict_until({}, {}, {}{})", stop->number, call.id.value(), stop->row,
-                      ids);
+    state_.plan.early_stops[stop->number].calls.push_back(call.id);
+    const std::string until =
+        fmt::format("{}, {}, {}{}", stop->number, call.id.value(), stop->row, ids);
+    lookup = with_arguments(LookupSql(call, until, "quail_{}_until"));
+  } else {
+    lookup = with_arguments(LookupSql(call, plain));
   }
-  Json lookup = writer_.ParseExpression(sql);
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    BindCallsIn(*arguments[i].expression);
-    ReplaceColumn(lookup, Placeholder(i), *arguments[i].expression);
-  }
-  if (call.on_demand) lookup[kOnDemandMark] = true;
+  lookup[kOnDemandMark] = true;
+  lookup[kKnownMark] =
+      writer_.PrintExpression(with_arguments(LookupSql(call, plain, "quail_known_{}")));
+  lookup[kDecidedMark] =
+      writer_.PrintExpression(with_arguments(fmt::format("quail_is_decided({})", plain)));
   return lookup;
 }
 
@@ -311,18 +337,22 @@ std::string BlockBinder::LookupSql(const Call& call) const {
   return LookupSql(call, arguments);
 }
 
-std::string BlockBinder::LookupSql(const Call& call, const std::string& arguments) {
+std::string BlockBinder::LookupSql(const Call& call, const std::string& arguments,
+                                   std::string_view form) {
+  const auto lookup = [&](const char* kind) {
+    return fmt::format("{}({})", fmt::format(fmt::runtime(form), kind), arguments);
+  };
   switch (call.kind) {
     case CallKind::kFilter:
       if (call.options.return_error_details) {
-        return fmt::format(
-            "struct_pack(\"value\" := quail_verdict({0}), error := quail_error({0}))", arguments);
+        return fmt::format("struct_pack(\"value\" := {}, error := {})", lookup("verdict"),
+                           lookup("error"));
       }
-      return fmt::format("quail_verdict({})", arguments);
+      return lookup("verdict");
     case CallKind::kProbability:
-      return fmt::format("quail_probability({})", arguments);
+      return lookup("probability");
     case CallKind::kCountTokens:
-      return fmt::format("quail_tokens({})", arguments);
+      return lookup("tokens");
   }
   return {};
 }

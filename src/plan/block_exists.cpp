@@ -4,9 +4,10 @@
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
+#include "plan/lazy_calls.h"
 #include "sql/ai_function.h"
 
-/// BlockBinder: the subquery of an EXISTS whose rows one call decides, so that it can stop early.
+/// BlockBinder: the subquery of an EXISTS, which needs no more than one row.
 namespace quail::plan {
 
 using sql::Json;
@@ -44,8 +45,8 @@ std::string IdentityOf(const std::string& column) {
 
 }  // namespace
 
-/// Every row of FROM that meets all AND terms is a row of the subquery, and only one of the terms
-/// asks: a bare call or NOT of one.
+/// Every row of FROM that meets all AND terms is a row of the subquery: a term asks, and all can be
+/// tested on one row after the other.
 bool BlockBinder::StopsEarly() {
   const auto& list = select_["select_list"];
   const bool plain = std::all_of(list.begin(), list.end(), IsPlainItem) &&
@@ -61,25 +62,26 @@ bool BlockBinder::StopsEarly() {
   CollectTerms();
   const auto fits = [](const Term& term) {
     return !term.deep && !term.reads.has_subquery && !term.reads.is_volatile &&
-           !HasClass(*term.node, "LAMBDA") && (!term.asks || IsCall(*term.node));
+           !HasClass(*term.node, "LAMBDA") && HoldsUndecided(*term.node);
   };
-  const auto asking =
-      std::count_if(terms_.begin(), terms_.end(), [](const Term& term) { return term.asks; });
-  const bool one_decides = asking == 1 && std::all_of(terms_.begin(), terms_.end(), fits);
-  if (!one_decides) terms_.clear();
-  return one_decides;
+  const bool stops =
+      std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.asks; }) &&
+      std::all_of(terms_.begin(), terms_.end(), fits);
+  if (!stops) terms_.clear();
+  return stops;
 }
 
-/// The other terms stand around the lookup too: it must be read of no row that they exclude.
+/// Whether a row of the subquery is one, stands in its WHERE. The other terms stand around the
+/// lookups too: none must be read of a row that they exclude.
 void BlockBinder::BindEarlyStop() {
   on_demand_ = true;
   std::vector<Json> others;
-  Json* asking = nullptr;
+  std::vector<Json*> asking;
   std::vector<Json> outside;
   for (const Term& term : terms_) {
     scope_.CollectOutside(*term.node, outside);
     if (term.asks) {
-      asking = term.node;
+      asking.push_back(term.node);
     } else {
       others.push_back(*term.node);
     }
@@ -88,17 +90,37 @@ void BlockBinder::BindEarlyStop() {
   for (const Json& column : outside) {
     row += ", " + IdentityOf(writer_.PrintExpression(column));
   }
-  early_stop_ =
-      EarlyStopLookup{state_.plan.early_stops.size(), fmt::format("{}{}", outside.size(), row)};
-  state_.plan.early_stops.push_back({CallId(0), sql::TypeOf(*asking) == "OPERATOR_NOT"});
-  BindCallsIn(*asking);
-  if (others.empty()) return;
-  Json guarded = writer_.ParseExpression("CASE WHEN quail_others THEN quail_asking END");
-  guarded["case_checks"][0]["when_expr"] = writer_.MakeAnd(std::move(others));
-  guarded["case_checks"][0]["then_expr"] = std::exchange(*asking, writer_.truth());
+  const std::size_t stop = state_.plan.early_stops.size();
+  early_stop_ = EarlyStopLookup{stop, fmt::format("{}{}", outside.size(), row)};
+  const bool one_decides = asking.size() == 1 && IsCall(*asking[0]);
+  state_.plan.early_stops.push_back(
+      {{}, !one_decides, one_decides && sql::TypeOf(*asking[0]) == "OPERATOR_NOT"});
+  std::vector<Json> conditions;
+  for (Json* term : asking) {
+    BindCallsIn(*term);
+    conditions.push_back(std::exchange(*term, writer_.truth()));
+  }
+  early_stop_.reset();
+  Json condition = writer_.MakeAnd(std::move(conditions));
+  ReadLazily(condition, ValueUse::kFilter, scope_, writer_);
+  if (!others.empty()) {
+    Json guarded = writer_.ParseExpression("CASE WHEN quail_others THEN quail_asking END");
+    guarded["case_checks"][0]["when_expr"] = writer_.MakeAnd(std::move(others));
+    guarded["case_checks"][0]["then_expr"] = std::move(condition);
+    condition = std::move(guarded);
+  }
+  if (!one_decides) condition = MetCondition(std::move(condition), stop, row);
   Json& where = select_["where_clause"];
-  where = where.is_object() ? writer_.MakeAnd({std::move(where), std::move(guarded)})
-                            : std::move(guarded);
+  where = where.is_object() ? writer_.MakeAnd({std::move(where), std::move(condition)})
+                            : std::move(condition);
+}
+
+/// `row`: ", id" of each column that tells the outer query's row.
+Json BlockBinder::MetCondition(Json condition, std::size_t stop, const std::string& row) const {
+  Json met = writer_.ParseExpression(
+      fmt::format("quail_met(CAST(quail_condition AS INTEGER), {}{})", stop, row));
+  met["children"][0]["child"] = std::move(condition);
+  return met;
 }
 
 }  // namespace quail::plan

@@ -133,7 +133,10 @@ std::vector<std::string> DetailsOf(const PhysicalPlan& plan, std::size_t index) 
     for (const EarlyStop& stop : on_demand->stops) {
       lines.push_back(
           fmt::format("EXISTS: a row's next tuples are asked until one is {}, {} at first",
-                      stop.negated ? "FALSE" : "TRUE", stop.wave));
+                      stop.has_condition ? "found"
+                      : stop.negated     ? "FALSE"
+                                         : "TRUE",
+                      stop.wave));
     }
     lines.push_back(
         "asked as the engine needs the values; rows by its estimate, texts not measured");

@@ -131,12 +131,15 @@ struct RelationalStep {
   std::optional<RelationId> keeps_matched = std::nullopt;
 };
 
-/// An EXISTS whose truth for a row of the query around it is that of one call for any of the
-/// subquery's rows. Its lookups are quail_verdict_until(stop, call, width, row.., id..), where
-/// `row`, `width` text ids, says which row of the query around it is meant.
+/// An EXISTS that needs, for a row of the query around it, no more than one row of the subquery.
+/// Lookups in it are quail_verdict_until(stop, call, width, row.., id..) and the like, where `row`,
+/// `width` text ids, says which row of the query around it is meant. A row of the subquery is found
+/// by the truth of the only call, or by a condition over the calls: quail_met(condition, stop,
+/// row..).
 struct EarlyStop {
-  CallId call;
-  bool negated = false;    ///< FALSE is what is looked for
+  std::vector<CallId> calls;
+  bool has_condition = false;
+  bool negated = false;    ///< without a condition: FALSE is what is looked for
   std::uint32_t wave = 1;  ///< tuples of a row that are asked before the first answer is looked at
 };
 
@@ -173,7 +176,9 @@ struct StepEstimate {
 /// (each deletes rows of a relation that the conditions without AI calls exclude), run the steps in
 /// order, then `final_sql` once. In final_sql and step SQL every AI call is a lookup keyed by text
 /// ids: quail_verdict(call, id..) BOOLEAN, quail_probability(call, id..) DOUBLE, quail_tokens(call,
-/// id..) INTEGER, quail_error(call, id..) VARCHAR; or quail_verdict_until (EarlyStop).
+/// id..) INTEGER, quail_error(call, id..) VARCHAR; or quail_verdict_until and the like (EarlyStop).
+/// quail_known_verdict(call, id..) and the like are read where only the value matters, not that it
+/// is read; quail_is_decided(call, id..) BOOLEAN says whether there is one.
 struct PhysicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "columnar/arrow_ipc.h"
 #include "columnar/tokens_type.h"
 #include "quail/error.h"
 #include "relational/quote.h"
@@ -19,7 +20,7 @@
 namespace quail::relational {
 namespace {
 
-/// How DuckDB reads a kind of file: `call` with the quoted path for {}; empty where it cannot.
+/// How DuckDB reads a kind of file: `call` with the quoted path for {}; empty where we read it.
 struct Format {
   std::string_view ending;
   std::string_view call;
@@ -58,15 +59,12 @@ const Format& FormatOf(std::string_view path) {
   }
   for (const Format& format : kFormats) {
     if (!name.ends_with(format.ending) || (compressed && !format.may_be_compressed)) continue;
-    if (!format.call.empty()) return format;
-    throw Error(
-        ErrorCode::kUnsupported,
-        fmt::format("'{}': Arrow IPC files are not supported yet; convert it to Parquet", path));
+    return format;
   }
   throw Error(
       ErrorCode::kUsage,
       fmt::format("'{}': unknown kind of file; the ending must be .csv, .tsv, .json, .jsonl, "
-                  ".ndjson (each also .gz or .zst) or .parquet",
+                  ".ndjson (each also .gz or .zst), .parquet, .arrow, .feather or .ipc",
                   path));
 }
 
@@ -113,6 +111,7 @@ Error NameFile(const Error& error, const std::string& path) {
   if (error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kOutOfMemory) {
     return error;
   }
+  if (error.code() == ErrorCode::kUnsupported) return error;
   const bool about_access = error.code() == ErrorCode::kIo;
   const bool named = std::string_view(error.what()).find(path) != std::string_view::npos;
   return Error(about_access ? ErrorCode::kIo : ErrorCode::kCorrupt,
@@ -160,7 +159,34 @@ std::string ParquetColumns(Connection& connection, const std::string& pattern,
   return replaced.empty() ? "*" : fmt::format("* REPLACE ({})", replaced);
 }
 
+/// Arrow IPC files are copied into a temporary table, one after the other.
+void CopyIpcFiles(Connection& connection, std::string_view name, const std::string& pattern) {
+  const auto files = QueryText(
+      connection, fmt::format("SELECT file FROM glob({}) ORDER BY file", QuoteText(pattern)));
+  const std::string part = fmt::format("{} (file)", name);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string file = files[i][0].value_or("");
+    try {
+      ArrowArrayStream stream = columnar::OpenIpcFile(file);
+      connection.Register(i == 0 ? name : std::string_view(part), &stream);
+      if (i == 0) continue;
+      connection.Query(
+          fmt::format("INSERT INTO {} BY NAME FROM {}", QuoteName(name), QuoteName(part)));
+      connection.Query(fmt::format("DROP TABLE {}", QuoteName(part)));
+    } catch (const Error& error) {
+      throw NameFile(error, file);
+    }
+  }
+}
+
 }  // namespace
+
+bool IsIpcFile(std::string_view path) {
+  const std::string name = Lower(path);
+  return std::ranges::any_of(kFormats, [&name](const Format& format) {
+    return format.call.empty() && name.ends_with(format.ending);
+  });
+}
 
 void RegisterFile(Connection& connection, std::string_view name, std::string_view path) {
   if (name.empty()) throw Error(ErrorCode::kUsage, "a table needs a name: NAME=PATH");
@@ -169,6 +195,7 @@ void RegisterFile(Connection& connection, std::string_view name, std::string_vie
   const bool is_glob = pattern == file && file.find_first_of("*?[") != std::string::npos;
   if (!IsRemote(path)) is_glob ? CheckMatches(connection, file) : CheckReadable(file);
   const Format& format = FormatOf(path);
+  if (format.call.empty()) return CopyIpcFiles(connection, name, pattern);
   const std::string source = fmt::format(fmt::runtime(format.call), QuoteText(pattern));
   try {
     const std::string columns =

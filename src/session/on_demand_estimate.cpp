@@ -25,8 +25,9 @@ std::vector<std::string> SpellingsOf(const plan::AskOnDemandStep& step, plan::Ca
     }
   }
   for (std::size_t stop = 0; stop < step.stops.size(); ++stop) {
-    if (step.stops[stop].call != call) continue;
-    spellings.push_back(fmt::format("quail_verdict_until({},", stop));
+    for (const char* function : {"quail_verdict_until", "quail_probability_until"}) {
+      spellings.push_back(fmt::format("{}({}, {},", function, stop, call.value()));
+    }
   }
   return spellings;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text_position.h"
+#include "columnar/arrow_ipc.h"
 #include "quail/error.h"
 #include "session/user_position.h"
 
@@ -118,17 +119,37 @@ Rows RowsResult::Next() {
   return rows;
 }
 
-std::uint64_t RowsResult::Drain() {
+std::uint64_t RowsResult::ReadAll(const std::function<void(const ArrowSchema&)>& begin,
+                                  const std::function<void(columnar::Batch)>& take,
+                                  const std::function<void()>& end) {
   if (ended_) return rows_;
-  const auto read = [this] {
+  const auto read = [&] {
     if (!stream_) Begin(sql_, 0);
-    while (const auto batch = stream_->Next()) rows_ += batch->rows();
+    begin(*stream_->arrow_schema());
+    while (auto batch = stream_->Next()) {
+      rows_ += batch->rows();
+      take(*std::move(batch));
+    }
+    end();
   };
   Observed([&] { Placed(read); }, observer_.on_error);
   ended_ = true;
   stream_.reset();
   if (observer_.on_end) observer_.on_end(rows_);
   return rows_;
+}
+
+std::uint64_t RowsResult::Drain() {
+  return ReadAll([](const ArrowSchema&) {}, [](const columnar::Batch&) {}, [] {});
+}
+
+std::uint64_t RowsResult::WriteIpcFile(const std::string& path) {
+  std::unique_ptr<columnar::IpcFileWriter> writer;
+  return ReadAll(
+      [&](const ArrowSchema& schema) {
+        writer = std::make_unique<columnar::IpcFileWriter>(path, schema);
+      },
+      [&](columnar::Batch batch) { writer->Write(*batch.Release()); }, [&] { writer->Finish(); });
 }
 
 void RowsResult::Export(ArrowArrayStream*) { RefuseExport(); }

@@ -38,9 +38,15 @@ class RowsResult : public Result {
   std::vector<std::vector<std::optional<std::string>>> Next() override;
   std::uint64_t Drain() override;
   void Export(ArrowArrayStream* out) override;
+  /// Instead of Next: writes the rows as an Arrow IPC file. Returns how many.
+  std::uint64_t WriteIpcFile(const std::string& path);
 
  private:
   std::string CastQuery() const;
+  /// Hands over the rows with their own types: `begin` is called once before, `end` after.
+  std::uint64_t ReadAll(const std::function<void(const ArrowSchema&)>& begin,
+                        const std::function<void(columnar::Batch)>& take,
+                        const std::function<void()>& end);
   /// Begins `sql`, in which the query stands behind `prefix` bytes.
   void Begin(const std::string& sql, std::size_t prefix);
   template <typename Call>

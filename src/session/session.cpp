@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/hash128.h"
 #include "base/mapped_file.h"
@@ -34,8 +36,9 @@ std::string CopyOptions(std::string_view format) {
   if (format == "parquet") return "(FORMAT parquet, USE_TMP_FILE false)";
   if (format == "csv") return "(FORMAT csv, HEADER true, USE_TMP_FILE false)";
   if (format == "json") return "(FORMAT json, ARRAY true, USE_TMP_FILE false)";
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("format {} is not supported yet (parquet, csv, json are)", format));
+  throw Error(
+      ErrorCode::kUnsupported,
+      fmt::format("format {} is not supported yet (parquet, arrow, csv, json are)", format));
 }
 
 /// "table", "view" or nothing: what the relational engine has under a name without a schema.
@@ -75,6 +78,8 @@ class SessionImpl : public Session {
     state_.connection->Resume();
   }
   void SetDialect(Dialect dialect) override { state_.config.dialect = dialect; }
+  void SetModel(std::string_view name) override;
+  std::string ModelName() override;
   void PlantAnswers(const PlantedSet& set) override;
   void PrepareModel() override { state_.Model().Prepare(state_.texts); }
   std::string ReportJson() const override { return state_.report; }
@@ -99,6 +104,8 @@ class SessionImpl : public Session {
   /// The relational engine and the views here do not know each other's names. Whether there is
   /// nothing to do for CREATE .. IF NOT EXISTS; throws Error{kBind} for a name that is taken.
   bool IsMade(std::string_view script, const Statement& statement, const sql::Statement& read);
+  /// Files that a statement names and the relational engine cannot read become tables of that name.
+  void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
   void ReportFailure(const Statement& statement, const Error& error);
 
@@ -240,6 +247,15 @@ bool SessionImpl::IsMade(std::string_view script, const Statement& statement,
               base::Locate(script, statement.offset));
 }
 
+void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {
+  for (const std::string& name : statement.quoted_names) {
+    std::error_code ignored;
+    const bool names_file =
+        name.find('*') != std::string::npos || std::filesystem::exists(name, ignored);
+    if (relational::IsIpcFile(name) && names_file) RegisterFile(name, name);
+  }
+}
+
 void SessionImpl::KeepView(std::string_view script, sql::Statement statement) {
   ConnectionCatalog catalog(*state_.connection);
   sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
@@ -261,6 +277,22 @@ void SessionImpl::ReportFailure(const Statement& statement, const Error& error) 
   report.error_message = error.what();
   report.error_position = error.position();
   state_.report = report.ToJson();
+}
+
+std::string SessionImpl::ModelName() {
+  if (state_.oracle) return fmt::format("none: the oracle {} decides", state_.config.oracle);
+  const RunReport::Model model = state_.Model().ModelReport();
+  return fmt::format("{} ({}) on {}", model.name, model.path, state_.Model().DeviceReport().name);
+}
+
+void SessionImpl::SetModel(std::string_view name) {
+  if (state_.oracle) throw Error(ErrorCode::kUsage, "an oracle decides: there is no model");
+  const Config before = state_.config;
+  state_.config.model = name;
+  if (state_.config.adapter != "none") state_.config.adapter.clear();
+  state_.model.reset();
+  state_.ForgetTexts();  // their tokens are the old model's
+  Observed([this] { state_.Model(); }, [&](const Error&) { state_.config = before; });
 }
 
 std::vector<Statement> SessionImpl::Split(std::string_view script) const {
@@ -315,6 +347,7 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
             base::Locate(script, statement.offset));
     return std::make_unique<EffectResult>();
   }
+  OpenNamedFiles(read);
   if (!read.has_ai) {
     read.has_ai = InScript(script, read, 0, [&] { return NamesAiView(read); });
   }
@@ -386,13 +419,20 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
 
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
                                      std::string_view format, std::string_view path) {
-  const std::string copy = CopyOptions(format);
   sql::Statement read = Read(script, statement);
   const bool is_query = read.kind == sql::StatementKind::kQuery && read.before.empty();
   if (!is_query) {
     throw Error(ErrorCode::kUsage, "only the rows of a query can be written to a file",
                 base::Locate(script, statement.offset));
   }
+  if (format == "arrow") {
+    const auto result = Run(script, statement, {});
+    auto* rows = dynamic_cast<RowsResult*>(result.get());
+    QUAIL_CHECK(rows != nullptr);
+    return rows->WriteIpcFile(std::string(path));
+  }
+  const std::string copy = CopyOptions(format);
+  OpenNamedFiles(read);
   if (read.has_ai || InScript(script, read, 0, [&] { return NamesAiView(read); })) {
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
         ->RunToFile(path, copy);

@@ -39,6 +39,12 @@ struct SessionState {
     return *model;
   }
 
+  /// REQUIRES: no statement has ids of them.
+  void ForgetTexts() {
+    std::destroy_at(&texts);  // others hold its address
+    std::construct_at(&texts);
+  }
+
   Config config;
   Settings settings;
   double boot_seconds = 0;

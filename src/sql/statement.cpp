@@ -157,6 +157,19 @@ std::optional<Statement> ReadSetting(const View& view) {
   return statement;
 }
 
+std::vector<std::string> QuotedNames(const View& view, const Cut& cut) {
+  std::vector<std::string> names;
+  if (cut.kind == StatementKind::kOther) return names;
+  for (std::size_t i = cut.begin + 1; i < cut.end; ++i) {
+    const TokenKind kind = view.tokens[i].kind;
+    if (kind != TokenKind::kString && kind != TokenKind::kIdentifier) continue;
+    if (view.WordAt(i - 1, "FROM") || view.WordAt(i - 1, "JOIN") || view.SymbolAt(i - 1, ",")) {
+      names.push_back(view.tokens[i].value);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 TextPosition Statement::Locate(std::string_view script, std::size_t query_offset) const {
@@ -217,6 +230,7 @@ Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect
   statement.query = std::move(query.sql);
   if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);
   statement.map = std::move(query.map);
+  statement.quoted_names = QuotedNames(view, cut);
   return statement;
 }
 

@@ -48,8 +48,10 @@ struct Statement {
   std::string table;                      ///< of CREATE TABLE: its name
   bool or_replace = false;                ///< CREATE OR REPLACE
   bool if_not_exists = false;             ///< CREATE .. IF NOT EXISTS
-  std::string setting;                    ///< kSet: lower case, "quail_on_error"
-  std::string value;                      ///< kSet: decoded
+  /// Quoted names behind FROM, JOIN and commas of a query: some may be files.
+  std::vector<std::string> quoted_names;
+  std::string setting;  ///< kSet: lower case, "quail_on_error"
+  std::string value;    ///< kSet: decoded
 
   /// Where an offset of `query` lies in the user's script.
   TextPosition Locate(std::string_view script, std::size_t query_offset) const;

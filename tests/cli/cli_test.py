@@ -57,7 +57,7 @@ class ExitCodes(CliTest):
                           ["-d", "mysql"], ["-t", "nameless.csv"], ["--set", "quail_no_such=1"],
                           ["--progress", "loud"], ["--kv-memory", "much"], ["-f", "missing.sql"],
                           ["--threads", "many"], ["-c", "SELECT 1", "-f", "x.sql"], ["-f", "."],
-                          ["--format", "arrow", "-o", "x", "-c", "SELECT 1"], ["-o", "out.csv"]):
+                          ["--format", "arrow", "-c", "SELECT 1"], ["-o", "out.csv"]):
             with self.subTest(arguments):
                 self.assertEqual(self.run_quail(*arguments, input="").returncode, 2)
 
@@ -301,6 +301,26 @@ class Formats(CliTest):
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
         self.assertEqual(self.run_quail("-c", "SELECT * FROM 'out.parquet'").stdout, "id\n1\n")
 
+    def test_arrow_files_are_written_and_read(self):
+        rows = "SELECT id, body, {'n': [id, NULL]} AS s FROM t"
+        for name in ("a.arrow", "b.feather", "c.ipc"):
+            self.assertEqual(self.run_oracle("-c", rows, "-o", name).returncode, 0)
+        expected = self.run_oracle("-c", rows).stdout
+        for name in ("a.arrow", "b.feather", "c.ipc"):
+            self.assertEqual(self.run_quail("-t", f"x={name}", "-c", "FROM x").stdout, expected)
+        self.assertEqual(self.run_quail("-c", "FROM '[ab].*' UNION ALL FROM 'a.arrow' LIMIT 0").returncode, 1)
+        self.assertEqual(self.run_quail("-t", "x=*.arrow", "-c", "SELECT count(*) AS n FROM x").stdout, "n\n4\n")
+        self.run_oracle("-c", FILTER, "-o", "chosen.arrow")
+        self.assertEqual(self.run_oracle("-c", FILTER.replace("FROM t", "FROM 'a.arrow' x JOIN 'chosen.arrow' USING (id)")).stdout,
+                         "id\n1\n")
+
+    def test_arrow_takes_the_rows_of_one_statement(self):
+        result = self.run_oracle("-c", "SELECT 1; SELECT 2", "-o", "x.arrow")
+        self.assertEqual((result.returncode, (self.path / "x.arrow").exists()), (2, False))
+        self.assertIn("format arrow writes the rows of one statement", result.stderr)
+        failed = self.run_oracle("-c", "SELECT error('no')", "-o", "x.arrow")
+        self.assertEqual((failed.returncode, (self.path / "x.arrow").exists()), (1, False))
+
     def test_output_file(self):
         done = self.run_oracle("-o", "out.csv", "-c", FILTER)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
@@ -470,6 +490,20 @@ class Shell(CliTest):
         self.assertIn("CREATE TABLE t1", self.end()[0])
         for told in ("no table or view 'nope'", "no dialect 'mysql'", "no command .nope"):
             self.assertIn(told, self.shown())
+
+
+class Logs(CliTest):
+    def test_log_and_verbose(self):
+        result = self.run_oracle("-c", f"SELECT 1 AS a; {FILTER}", "-v", "--log", "log.txt")
+        log = (self.path / "log.txt").read_text()
+        for told in ("SELECT 1 AS a", FILTER, "asked 4, distinct 3, true 1, false 1", " s\n"):
+            self.assertIn(told, result.stderr)
+            self.assertIn(told, log)
+        self.assertRegex(log, r"(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ SELECT 1 AS a$")
+        self.run_oracle("-c", "SELECT nope", "--log", "log.txt")
+        self.assertTrue((self.path / "log.txt").read_text().startswith(log))
+        self.assertIn("nope", (self.path / "log.txt").read_text()[len(log):])
+        self.assertEqual(self.run_oracle("-c", "SELECT 1", "--log", "no/log.txt").returncode, 1)
 
 
 class Interrupts(CliTest):

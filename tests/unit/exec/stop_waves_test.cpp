@@ -18,7 +18,8 @@ OnDemandReads::StopRows Rows(
   OnDemandReads::StopRows rows;
   std::uint32_t number = 0;
   for (const auto& [begin, end] : ranges) {
-    for (std::uint32_t id = begin; id < end; ++id) rows[Of(number)].undecided.insert(Of(id));
+    for (std::uint32_t id = begin; id < end; ++id)
+      rows[Of(number)].undecided[plan::CallId(0)].insert(Of(id));
     ++number;
   }
   return rows;
@@ -66,6 +67,21 @@ TEST(StopWaves, RowsThatAreMetAskNothing) {
   rows[Of(0)].met = true;
   StopWaves waves(rows, 1);
   EXPECT_EQ(WavesOf(waves, {}), std::vector<std::size_t>{});
+}
+
+TEST(NextOfEach, TakesSomeOfEveryOpenRowOfItsLastCall) {
+  OnDemandReads::StopRows rows = Rows({{0, 10}, {10, 20}, {20, 30}});
+  rows[Of(0)].met = true;
+  rows[Of(1)].undecided[plan::CallId(1)] = {Of(40), Of(41)};
+  const TuplesByCall asked = NextOfEach(rows, 3);
+  EXPECT_EQ(asked.at(plan::CallId(1)), (std::set<Tuple>{Of(40), Of(41)}));
+  EXPECT_EQ(asked.at(plan::CallId(0)), (std::set<Tuple>{Of(20), Of(21), Of(22)}));
+}
+
+TEST(NextOfEach, TuplesThatRowsShareAreAskedOnce) {
+  EXPECT_EQ(NextOfEach(Rows({{0, 10}, {0, 10}}), 2).at(plan::CallId(0)),
+            (std::set<Tuple>{Of(0), Of(1)}));
+  EXPECT_TRUE(NextOfEach({}, 2).empty());
 }
 
 }  // namespace

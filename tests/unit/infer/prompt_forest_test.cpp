@@ -463,6 +463,7 @@ TEST(PromptForest, DeviceFaultEndsTheWorkNotTheForest) {
   ExpectRight(h, answers);
 }
 
+// Case 32.
 TEST(PromptForest, NonFiniteAnswerIsAStateOfThatAskAlone) {
   const std::uint64_t bad = PathHash(TokensOf(1, 30) + TokensOf(2, 5));
   Harness h({}, CountingOptions{.validate = true, .margin = [&](std::uint64_t path) {

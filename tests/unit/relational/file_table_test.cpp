@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "engine.h"
+#include "test_paths.h"
 
 namespace quail::relational {
 namespace {
@@ -95,10 +96,41 @@ TEST_F(FileTableTest, AMissingFileIsAnErrorWithItsPath) {
 }
 
 TEST_F(FileTableTest, OtherKindsOfFilesAreRefusedByName) {
-  EXPECT_EQ(ReadError(Write("x.feather", "ARROW1")).code(), ErrorCode::kUnsupported);
   EXPECT_EQ(ReadError(Write("x.xlsx", "PK")).code(), ErrorCode::kUsage);
   EXPECT_EQ(ReadError(Write("noending", "1")).code(), ErrorCode::kUsage);
   ExpectNamed(ReadError(Path("x.arrow")), "x.arrow");
+}
+
+TEST_F(FileTableTest, ReadsArrowFilesOfAnotherImplementation) {
+  const std::string folder_of_data = QUAIL_SOURCE_DIR "/tests/data/arrow/";
+  for (const char* name : {"uncompressed.feather", "lz4.feather", "zstd.feather",
+                           "dictionary.feather", "stream.arrow"}) {
+    SCOPED_TRACE(name);
+    Add(folder_of_data + name);
+    EXPECT_EQ(Rows("SELECT count(*), count(t), count(DISTINCT t), sum(id), max(t) FROM f"),
+              (TextRows{{"40", "32", "3", "780", "row 2"}}));
+  }
+  Add(folder_of_data + "[ld]*[4y].feather");
+  EXPECT_EQ(Rows("SELECT count(*) FROM f"), (TextRows{{"80"}}));
+  const Error error = ReadError(folder_of_data + "dictionary_zstd.feather");
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  ExpectNamed(error, "dictionary_zstd.feather");
+}
+
+TEST_F(FileTableTest, CutArrowFilesAreErrorsWithTheirPath) {
+  const fs::path source = fs::path(QUAIL_SOURCE_DIR) / "tests/data/arrow";
+  for (const char* name : {"uncompressed.feather", "zstd.feather", "dictionary.feather"}) {
+    for (int part = 1; part < 32; ++part) {
+      const std::string path = Path("cut.arrow");
+      fs::copy_file(source / name, path, fs::copy_options::overwrite_existing);
+      Cut(path, part / 32.0);
+      const Error error = ReadError(path);
+      EXPECT_EQ(error.code(), ErrorCode::kCorrupt) << name << " " << part << " " << error.what();
+      ExpectNamed(error, "cut.arrow");
+    }
+  }
+  ExpectNamed(ReadError(Write("empty.arrow", "")), "too short");
+  EXPECT_EQ(ReadError(Write("other.arrow", std::string(100, 'x'))).code(), ErrorCode::kCorrupt);
 }
 
 TEST_F(FileTableTest, CutFilesAreErrorsWithTheirPath) {

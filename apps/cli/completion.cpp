@@ -1,0 +1,92 @@
+#include "completion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+
+namespace quail::cli {
+namespace {
+
+constexpr std::array kCommands = {".dialect", ".explain", ".help",   ".model", ".quit",
+                                  ".report",  ".schema",  ".tables", ".timer"};
+constexpr int kMostNames = 100;
+
+constexpr std::string_view kTables = "SELECT table_name AS name FROM information_schema.tables";
+constexpr std::string_view kColumns =
+    "SELECT column_name AS name FROM duckdb_columns() WHERE NOT internal";
+/// Functions of ours that are for the SQL that we write stay out.
+constexpr std::string_view kFunctions =
+    "SELECT snowflake AS name FROM quail_functions() UNION ALL "
+    "SELECT bigquery FROM quail_functions() UNION ALL "
+    "SELECT function_name FROM duckdb_functions() WHERE (NOT starts_with(function_name, 'quail_') "
+    "OR function_name IN ('quail_errors', 'quail_functions')) AND "
+    "regexp_full_match(function_name, '[a-z0-9_]+')";
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') quoted += c;
+    quoted += c;
+  }
+  return quoted + "'";
+}
+
+std::vector<std::string> NamesOf(Session& session, std::string_view source,
+                                 std::string_view begin) {
+  const std::string sql = fmt::format(
+      "SELECT DISTINCT name FROM ({}) s(name) WHERE starts_with(lower(name), lower({})) "
+      "ORDER BY name LIMIT {}",
+      source, Quoted(begin), kMostNames);
+  std::vector<std::string> names;
+  const auto result = session.Run(sql, {sql, 0}, {});
+  for (auto rows = result->Next(); !rows.empty(); rows = result->Next()) {
+    for (const auto& row : rows) names.push_back(row[0].value_or(""));
+  }
+  return names;
+}
+
+std::vector<std::string> Beginning(std::span<const char* const> words, std::string_view begin) {
+  std::vector<std::string> found;
+  std::ranges::copy_if(words, std::back_inserter(found),
+                       [begin](std::string_view word) { return word.starts_with(begin); });
+  return found;
+}
+
+std::vector<std::string> OfCommand(Session& session, std::string_view before,
+                                   std::string_view word) {
+  if (before.find(' ') == std::string_view::npos) return Beginning(kCommands, word);
+  constexpr std::array kDialects = {"bigquery", "snowflake"};
+  if (before.starts_with(".dialect ")) return Beginning(kDialects, word);
+  if (before.starts_with(".schema ")) return NamesOf(session, kTables, word);
+  return {};
+}
+
+std::vector<std::string> Find(Session& session, std::string_view before, std::string_view word) {
+  const bool command = before.starts_with('.');
+  if (command && !before.starts_with(".explain ")) return OfCommand(session, before, word);
+  if (word.empty()) return {};
+  const std::string all =
+      fmt::format("{} UNION ALL {} UNION ALL {}", kTables, kColumns, kFunctions);
+  std::vector<std::string> names = NamesOf(session, all, word);
+  const std::size_t dot = word.rfind('.');
+  if (!names.empty() || dot == std::string_view::npos) return names;
+  names = NamesOf(session, kColumns, word.substr(dot + 1));
+  for (std::string& name : names) name.insert(0, word.substr(0, dot + 1));
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> CompletionsOf(Session& session, std::string_view before,
+                                       std::string_view word) {
+  try {
+    return Find(session, before, word);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+}  // namespace quail::cli
