@@ -1,10 +1,16 @@
-# nanoarrow's C library with its IPC reader and writer, built from the pinned sources in .deps.
+# nanoarrow's C library with its IPC reader and writer, built from pinned sources, which are fetched where
+# they are missing.
 
 enable_language(C)
 
 set(quail_nanoarrow "${QUAIL_DEPS_DIR}/nanoarrow")
 if(NOT EXISTS "${quail_nanoarrow}/src/nanoarrow/nanoarrow_ipc.h")
-  message(FATAL_ERROR "no nanoarrow sources in ${quail_nanoarrow}: run ./dev setup, or tools/fetch_deps.py")
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/tools/fetch_deps.py"
+    --group source --deps "${QUAIL_DEPS_DIR}" RESULT_VARIABLE quail_fetched)
+  if(NOT quail_fetched EQUAL 0)
+    message(FATAL_ERROR "nanoarrow's sources could not be fetched; they belong in ${quail_nanoarrow}")
+  endif()
 endif()
 find_library(quail_zstd zstd REQUIRED)
 find_library(quail_lz4 lz4 REQUIRED)

@@ -95,6 +95,7 @@ class BlockBinder {
   // Calls.
   void NameResultColumns();
   bool IsGrouped() const;
+  bool ForcesAggregates() const;
   std::vector<sql::Json*> KeyItems();
   void NoteKeyCalls(const sql::Json& node);
   void BindAllCalls();

@@ -72,11 +72,16 @@ bool BlockBinder::IsGrouped() const {
   return HasAggregate(select_["select_list"]);
 }
 
+/// GROUP BY ALL.
+bool BlockBinder::ForcesAggregates() const {
+  return sql::TextMember(select_, "aggregate_handling") == "FORCE_AGGREGATES";
+}
+
 /// The expressions of the select list that are keys of the grouping: by alias, position or ALL.
 std::vector<Json*> BlockBinder::KeyItems() {
   std::vector<Json*> keys;
   Json& list = select_["select_list"];
-  if (sql::TextMember(select_, "aggregate_handling") == "FORCE_AGGREGATES") {
+  if (ForcesAggregates()) {
     for (Json& item : list) {
       if (!HasAggregate(item)) keys.push_back(&item);
     }
@@ -111,6 +116,7 @@ void BlockBinder::BindAllCalls() {
     NoteKeyCalls(select_["group_expressions"]);
     for (const Json* item : keys) NoteKeyCalls(*item);
   }
+  by_group_ = ForcesAggregates();
   for (Json* item : keys) BindCallsIn(*item);
   const Json& groups = select_["group_expressions"];
   for (Json* expression : sql::ExpressionsOf(select_)) {
@@ -198,7 +204,9 @@ bool BlockBinder::NeedsEngine(const std::vector<BoundArgument>& arguments, const
     all |= argument.reads.items;
   }
   if (on_demand_ || std::popcount(all) > 2) return true;
-  return by_group_ && all != 0 && !key_calls_.contains(writer_.PrintExpression(node));
+  if (!by_group_) return false;
+  // GROUP BY ALL over constants has a group, and so a value, though no row reaches it.
+  return (all == 0 && ForcesAggregates()) || !key_calls_.contains(writer_.PrintExpression(node));
 }
 
 Call BlockBinder::BindPlanned(Call call, const std::vector<BoundArgument>& arguments,

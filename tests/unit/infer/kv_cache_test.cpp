@@ -66,7 +66,8 @@ TEST_F(KvCacheTest, PossibleUsesGiveWayToMoreLikelyOnesOnly) {
   EXPECT_EQ(Evicted(2, as_likely), std::vector<KvId>{});
   const KvCache::Limit likelier{KvCache::Want::kPerhaps, 0.6F};
   EXPECT_EQ(Evicted(2, likelier), std::vector<KvId>{half});
-  EXPECT_EQ(tree_.state(wanted).stored, kLength) << "a possible use takes nothing from a certain one";
+  EXPECT_EQ(tree_.state(wanted).stored, kLength)
+      << "a possible use takes nothing from a certain one";
 }
 
 TEST_F(KvCacheTest, AChangeOfMindChangesTheOrder) {
