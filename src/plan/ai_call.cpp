@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "fmt/format.h"
@@ -102,6 +104,7 @@ class CallReader {
   }
 
   void ReadNamed(std::string_view argument, Json& value) {
+    RefuseSecond(sql::LowerCase(argument), value);
     const bool prompt = call_.kind != CallKind::kCountTokens &&
                         (sql::SameWord(argument, "prompt") || sql::SameWord(argument, "input"));
     if (prompt) {
@@ -126,6 +129,7 @@ class CallReader {
 
   void ReadOption(std::string_view option, const Json& value) {
     const std::string key = sql::LowerCase(option);
+    RefuseSecond(key, value);
     if (key == "selectivity") {
       call_.options.selectivity = Fraction(option, value);
     } else if (key == "threshold" && call_.kind == CallKind::kFilter) {
@@ -140,6 +144,10 @@ class CallReader {
       Fail(value,
            fmt::format("unknown option {} of {}; options: {}", option, name(), kOptionNames));
     }
+  }
+
+  void RefuseSecond(const std::string& key, const Json& value) {
+    if (!given_.insert(key).second) Fail(value, fmt::format("{} is given twice", key));
   }
 
   OnLong ReadOnLong(const Json& value) const {
@@ -183,6 +191,7 @@ class CallReader {
   Json& node_;
   const SourceText& source_;
   Json* prompt_ = nullptr;
+  std::set<std::string> given_;  ///< options and named arguments, lower case
   AiCall call_;
 };
 
@@ -198,6 +207,19 @@ bool ContainsAiCall(const Json& node) {
   if (!node.is_structured()) return false;
   return std::any_of(node.begin(), node.end(),
                      [](const Json& child) { return ContainsAiCall(child); });
+}
+
+bool AsksForErrorDetails(Json call) {
+  const auto is_true = [](const Json& value) {
+    const auto constant = sql::ConstantOf(value);
+    return constant && constant->kind == ConstantKind::kBoolean && constant->boolean;
+  };
+  const auto arguments = sql::ArgumentsOf(call);
+  return std::any_of(arguments.begin(), arguments.end(), [&](const auto& argument) {
+    const bool place =
+        argument.name.empty() || sql::SameWord(argument.name, "return_error_details");
+    return place && is_true(*argument.value);
+  });
 }
 
 AiCall ReadAiCall(Json& node, const SourceText& source) { return CallReader(node, source).Read(); }

@@ -23,6 +23,9 @@ bool IsAiCall(const sql::Json& node);
 /// Whether an AI call is anywhere at or below `node`, nested queries included.
 bool ContainsAiCall(const sql::Json& node);
 
+/// Whether a call's result is a STRUCT of value and error; of wrong arguments this says nothing.
+bool AsksForErrorDetails(sql::Json call);
+
 /// REQUIRES: IsAiCall(node). Throws Error{kBind | kUnsupported} at the argument that is wrong.
 AiCall ReadAiCall(sql::Json& node, const SourceText& source);
 

@@ -62,6 +62,17 @@ void AiViews::Keep(const std::string& name, Json query, std::vector<std::string>
 
 bool AiViews::Drop(std::string_view name) { return views_.erase(sql::LowerCase(name)) > 0; }
 
+std::string AiViews::NotFoundIn(std::string_view message) const {
+  const std::string lower = sql::LowerCase(message);
+  for (const auto& [name, view] : views_) {
+    for (const std::string& written : {name, sql::QuoteIdentifier(name)}) {
+      const std::string words = fmt::format(" with name {} does not exist", written);
+      if (lower.find(words) != std::string::npos) return name;
+    }
+  }
+  return "";
+}
+
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
   std::vector<std::string> ctes;

@@ -22,6 +22,9 @@ class AiViews {
   /// Whether there was one.
   bool Drop(std::string_view name);
 
+  /// The view that an error message of the engine says does not exist; empty if it tells of none.
+  std::string NotFoundIn(std::string_view message) const;
+
   /// Puts the views' queries in the places of their names at or below `node`, without locations;
   /// whether there was any. Names that are CTEs of the same statement are those.
   bool Expand(sql::Json& node, Catalog& catalog) const;

@@ -52,6 +52,35 @@ const Json* FirstAiCall(const Json& node) {
   return nullptr;
 }
 
+void Parameters(const Json& node, std::vector<std::string>& names) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() == 1) names.push_back(path[0]);
+  if (!node.is_structured()) return;
+  for (const Json& child : node) Parameters(child, names);
+}
+
+bool Reads(const Json& node, const std::vector<std::string>& names) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  const auto is_first = [&path](const std::string& name) { return sql::SameWord(path[0], name); };
+  if (!path.empty()) return std::any_of(names.begin(), names.end(), is_first);
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(),
+                     [&names](const Json& child) { return Reads(child, names); });
+}
+
+/// A parameter has no column that texts could be gathered from, and hides one of its name.
+void RefuseInLambda(const Json& node, std::vector<std::string> parameters,
+                    const SourceText& source) {
+  if (IsAiCall(node) && Reads(node, parameters)) {
+    throw source.At(node, ErrorCode::kUnsupported,
+                    "an AI call inside a lambda or list comprehension, about its parameter, is not "
+                    "supported; use unnest(..) in FROM and list(..) over its rows");
+  }
+  if (sql::ClassOf(node) == "LAMBDA" && node.contains("lhs")) Parameters(node["lhs"], parameters);
+  if (!node.is_structured()) return;
+  for (const Json& child : node) RefuseInLambda(child, parameters, source);
+}
+
 /// Walks the query nodes of a statement, outer blocks first.
 class StatementBinder {
  public:
@@ -141,6 +170,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   } catch (const Error& error) {
     throw source.Moved(error);
   }
+  RefuseInLambda(tree, {}, source);
   BindState state(catalog, source, input.table_prefix);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   if (!views) CheckByEngine(tree, source, catalog);

@@ -41,15 +41,10 @@ std::size_t EndOfCall(std::string_view query, std::size_t begin) {
 }
 
 /// No literal: those mean positions in GROUP BY and ORDER BY.
-std::string_view StandIn(const Json& call, std::string_view text) {
+std::string_view StandIn(const Json& call) {
   switch (sql::FindAiFunction(sql::FunctionName(call))->readout) {
     case sql::Readout::kVerdict:
-      // With error details the result is a STRUCT, known by its last argument.
-      if (sql::LowerCase(text).find("true)") != std::string::npos ||
-          sql::LowerCase(text).find("return_error_details") != std::string::npos) {
-        return "{'value':1=1,'error':''||''}";
-      }
-      return "(1=1)";
+      return AsksForErrorDetails(call) ? "{'value':1=1,'error':''||''}" : "(1=1)";
     case sql::Readout::kProbability:
       return "(1e0+0)";
     case sql::Readout::kTokenCount:
@@ -73,7 +68,7 @@ std::optional<std::string> WithStandIns(std::string_view query, const Json& tree
     }
     const std::size_t end = EndOfCall(query, *begin);
     if (end == std::string_view::npos) return std::nullopt;
-    const std::string_view stand_in = StandIn(*call, query.substr(*begin, end - *begin));
+    const std::string_view stand_in = StandIn(*call);
     if (stand_in.size() > end - *begin) return std::nullopt;
     out.replace(*begin, end - *begin, end - *begin, ' ');
     out.replace(*begin, stand_in.size(), stand_in);

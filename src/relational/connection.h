@@ -102,6 +102,8 @@ class Connection {
   std::unique_ptr<ResultStream> Query(std::string_view sql) {
     return Query(sql, ErrorPlaces::kInSql);
   }
+  /// Throws Error{kSyntax}, as Query does, for what the engine's parser refuses; runs nothing.
+  virtual void CheckSyntax(std::string_view sql) = 0;
   /// Registering a function again (same name and parameters) replaces it.
   virtual void Register(ScalarFunction function) = 0;
   virtual void Register(TableFunction function) = 0;

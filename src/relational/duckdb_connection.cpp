@@ -76,6 +76,7 @@ class DuckDbConnection final : public Connection {
 
   using Connection::Query;
   std::unique_ptr<ResultStream> Query(std::string_view sql, ErrorPlaces places) override;
+  void CheckSyntax(std::string_view sql) override;
   void Register(ScalarFunction function) override;
   void Register(TableFunction function) override;
   void Register(std::string_view table, ArrowArrayStream* stream) override;
@@ -85,6 +86,9 @@ class DuckDbConnection final : public Connection {
   std::string engine_version() const override { return session_->api.library_version(); }
 
  private:
+  DuckDbHandle<duckdb_extracted_statements> Extract(const std::string& sql,
+                                                    const std::string* placed, idx_t& count);
+
   std::shared_ptr<DuckDbSession> session_;
   std::map<std::string, std::shared_ptr<ScalarSlot>> scalar_slots_;  ///< by SignatureOf
   std::map<std::string, std::shared_ptr<TableSlot>> table_slots_;    ///< by name
@@ -96,23 +100,37 @@ void RefuseNul(std::string_view sql) {
   throw Error(ErrorCode::kSyntax, "a NUL character in SQL text", base::Locate(sql, nul));
 }
 
+/// Parses `sql`; throws what the parser says of it, with places in `placed` if given.
+DuckDbHandle<duckdb_extracted_statements> DuckDbConnection::Extract(const std::string& sql,
+                                                                    const std::string* placed,
+                                                                    idx_t& count) {
+  const DuckDbApi& api = session_->api;
+  DuckDbHandle<duckdb_extracted_statements> statements(api.destroy_extracted);
+  count = api.extract_statements(session_->connection.get(), sql.c_str(), statements.out());
+  if (count > 0) return statements;
+  if (const char* message = api.extract_statements_error(statements.get())) {
+    session_->Throw(message, placed);
+  }
+  return statements;
+}
+
+void DuckDbConnection::CheckSyntax(std::string_view sql) {
+  RefuseNul(sql);
+  const std::string text(sql);
+  idx_t count = 0;
+  Extract(text, &text, count);
+}
+
 std::unique_ptr<ResultStream> DuckDbConnection::Query(std::string_view sql, ErrorPlaces places) {
   RefuseNul(sql);
-  const DuckDbApi& api = session_->api;
   session_->ThrowIfInterrupted();
   session_->guard.Clear();
   const std::string text(sql);
   const auto placed = places == ErrorPlaces::kInSql ? std::make_shared<const std::string>(sql)
                                                     : std::shared_ptr<const std::string>();
-  DuckDbHandle<duckdb_extracted_statements> statements(api.destroy_extracted);
-  const idx_t count =
-      api.extract_statements(session_->connection.get(), text.c_str(), statements.out());
-  if (count == 0) {
-    if (const char* message = api.extract_statements_error(statements.get())) {
-      session_->Throw(message, placed.get());
-    }
-    return std::make_unique<DuckDbResult>(session_);
-  }
+  idx_t count = 0;
+  const auto statements = Extract(text, placed.get(), count);
+  if (count == 0) return std::make_unique<DuckDbResult>(session_);
   // Some statements become several inside DuckDB (PIVOT, IMPORT): the last one has the rows.
   for (idx_t i = 0; i + 1 < count; ++i) {
     DuckDbResult part(session_, placed, statements.get(), i);

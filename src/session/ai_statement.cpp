@@ -67,7 +67,7 @@ void AiStatement::Close() {
     Quietly([&] { state_.connection->TidyUp(sql); });
   }
   if (!statement_.kept.empty()) {
-    Quietly([&] { state_.connection->TidyUp("DROP TABLE IF EXISTS " + statement_.kept); });
+    Quietly([&] { state_.connection->TidyUp("DROP TABLE IF EXISTS temp." + statement_.kept); });
   }
   report_.seconds["total"] = total_.seconds() - CheckSeconds();
   state_.report = report_.ToJson();
@@ -361,6 +361,7 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
     const auto stream = RunOwn(*state_.connection, plan_.final_sql);
     while (const auto batch = stream->Next()) rows += batch->rows();
   }
+  if (!statement_.then.empty()) Drain(*state_.connection, statement_.then);
   report_.rows = rows;
   std::vector<plan::StepActual> actual(plan_.steps.size());
   for (const RunReport::Step& step : report_.steps) {

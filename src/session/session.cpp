@@ -16,6 +16,7 @@
 #include "relational/file_table.h"
 #include "relational/quote.h"
 #include "session/ai_statement.h"
+#include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/describe.h"
 #include "session/rows_result.h"
@@ -87,6 +88,8 @@ class SessionImpl : public Session {
 
  private:
   sql::Statement Read(std::string_view script, const Statement& statement);
+  std::unique_ptr<Result> RunRead(std::string_view script, const Statement& statement,
+                                  sql::Statement read, const RunOptions& options);
   std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
                                    const RunOptions& options);
   /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix`
@@ -101,6 +104,12 @@ class SessionImpl : public Session {
   /// CREATE VIEW with AI calls: kept here.
   void KeepView(std::string_view script, sql::Statement statement);
   bool NamesAiView(const sql::Statement& statement);
+  /// The statement as it is read where a query of it asks, if such a view is in it.
+  std::optional<sql::Statement> OverAiViews(std::string_view script, const Statement& statement);
+  /// Runs `call`; the engine does not know those views, so its Error that one does not exist goes
+  /// on as one that says what it is.
+  template <typename Call>
+  auto AboutAiViews(std::string_view script, const Statement& statement, Call call);
   /// The relational engine and the views here do not know each other's names. Whether there is
   /// nothing to do for CREATE .. IF NOT EXISTS; throws Error{kBind} for a name that is taken.
   bool IsMade(std::string_view script, const Statement& statement, const sql::Statement& read);
@@ -232,6 +241,37 @@ bool SessionImpl::NamesAiView(const sql::Statement& statement) {
   return state_.views.Expand(tree, catalog);
 }
 
+std::optional<sql::Statement> SessionImpl::OverAiViews(std::string_view script,
+                                                       const Statement& statement) {
+  if (state_.views.empty()) return std::nullopt;
+  std::optional<sql::Statement> read;
+  bool found = false;
+  // What cannot be read in this way the engine is asked about.
+  Quietly([&] {
+    read =
+        sql::ReadAsAsking(script, {statement.offset, statement.text.size()}, state_.config.dialect);
+    found = read && NamesAiView(*read);
+  });
+  if (!found) return std::nullopt;
+  read->has_ai = true;
+  return read;
+}
+
+template <typename Call>
+auto SessionImpl::AboutAiViews(std::string_view script, const Statement& statement, Call call) {
+  return Reworded(call, [&](const Error& error) {
+    const std::string view = state_.views.NotFoundIn(error.what());
+    if (view.empty()) return error;
+    const auto at = sql::FindName(script, {statement.offset, statement.text.size()},
+                                  state_.config.dialect, view);
+    return Error(ErrorCode::kUnsupported,
+                 fmt::format("{} is a view with AI calls, kept for this connection: it can be read "
+                             "in queries, not stand here",
+                             view),
+                 base::Locate(script, at.value_or(statement.offset)));
+  });
+}
+
 bool SessionImpl::IsMade(std::string_view script, const Statement& statement,
                          const sql::Statement& read) {
   const bool is_view = read.kind == sql::StatementKind::kCreateView;
@@ -322,11 +362,6 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
   return false;
 }
 
-sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
-  return sql::ReadStatement(script, {statement.offset, statement.text.size()},
-                            state_.config.dialect);
-}
-
 template <typename Call>
 auto SessionImpl::InScript(std::string_view script, const sql::Statement& statement,
                            std::size_t prefix, Call call) {
@@ -337,10 +372,26 @@ auto SessionImpl::InScript(std::string_view script, const sql::Statement& statem
   });
 }
 
+sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
+  sql::Statement read =
+      sql::ReadStatement(script, {statement.offset, statement.text.size()}, state_.config.dialect);
+  if (read.kind == sql::StatementKind::kOther && read.has_ai) {
+    InScript(script, read, 0, [&] { state_.connection->CheckSyntax(read.query); });
+    throw Error(ErrorCode::kUnsupported, read.refusal, base::Locate(script, read.first_ai));
+  }
+  return read;
+}
+
 std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statement& statement,
                                          const RunOptions& options) {
   sql::Statement read = Observed([&] { return Read(script, statement); },
                                  [&](const Error& error) { ReportFailure(statement, error); });
+  return AboutAiViews(script, statement,
+                      [&] { return RunRead(script, statement, std::move(read), options); });
+}
+
+std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Statement& statement,
+                                             sql::Statement read, const RunOptions& options) {
   if (read.kind == sql::StatementKind::kSet) {
     Recoded([&] { state_.settings.Set(read.setting, read.value); },
             [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
@@ -350,6 +401,9 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
   OpenNamedFiles(read);
   if (!read.has_ai) {
     read.has_ai = InScript(script, read, 0, [&] { return NamesAiView(read); });
+  }
+  if (!read.has_ai && read.kind == sql::StatementKind::kOther) {
+    if (auto asking = OverAiViews(script, statement)) read = *std::move(asking);
   }
   if (IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
@@ -368,6 +422,8 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
     if (read.kind == sql::StatementKind::kCreateView) state_.views.Drop(read.view);
     return result;
   }
+  Observed([&] { CheckChange(*state_.connection, script, read); },
+           [&](const Error& error) { ReportFailure(statement, error); });
   return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
 }
 

@@ -75,6 +75,16 @@ auto Recoded(Call call, Recode recode, std::optional<TextPosition> place = std::
   }
 }
 
+/// Runs `call`; its Error goes on as `reword` gives it.
+template <typename Call, typename Reword>
+auto Reworded(Call call, Reword reword) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    throw reword(error);
+  }
+}
+
 /// Runs `call`, a cleanup whose own failure must not hide why it became necessary.
 template <typename Call>
 void Quietly(Call call) noexcept {

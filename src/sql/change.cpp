@@ -41,6 +41,7 @@ class ChangeReader {
     }
     WriteQuery(SplitAtCommas(set), others, where);
     WriteThen(update);
+    WriteCheck(update);
     statement_.kind = StatementKind::kQuery;
     statement_.before = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS ", kKept);
     statement_.kept = kKept;
@@ -58,6 +59,7 @@ class ChangeReader {
     const std::size_t begin = next_;
     if (!view_.NameAt(next_)) Fail(std::min(next_, view_.tokens.size() - 1), "a table is missing");
     while (view_.SymbolAt(next_ + 1, ".") && view_.NameAt(next_ + 2)) next_ += 2;
+    target_offset_ = view_.tokens[begin].offset;
     alias_ = view_.Name(next_++);
     target_ = Translate(view_.text, view_.tokens.subspan(begin, next_ - begin), rules_).sql;
     if (view_.WordAt(next_, "AS")) ++next_;
@@ -121,7 +123,7 @@ class ChangeReader {
       Emit(", (");
       Emit(value);
       Emit(fmt::format(") AS quail_value_{}", columns_.size()));
-      columns_.push_back(view_.Name(assignment.begin));
+      columns_.push_back({view_.Name(assignment.begin), view_.tokens[assignment.begin].offset});
     }
     Emit(fmt::format(" FROM (SELECT rowid AS {}, * FROM {}) AS {}", kRow, target_, alias));
     if (!others.empty()) {
@@ -143,19 +145,40 @@ class ChangeReader {
     std::string assignments;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       assignments += fmt::format("{}{} = {}.quail_value_{}", i == 0 ? "" : ", ",
-                                 QuoteIdentifier(columns_[i]), kKept, i);
+                                 QuoteIdentifier(columns_[i].name), kKept, i);
     }
     statement_.then = fmt::format(
         "UPDATE {0} AS quail_target SET {1} FROM {2} WHERE quail_target.rowid = {2}.{3}", target_,
         assignments, kKept, kRow);
   }
 
+  void WriteCheck(bool update) {
+    const auto emit = [this](std::string_view sql, std::size_t offset) {
+      statement_.check_map.Stay(statement_.check.size(), offset);
+      statement_.check += sql;
+    };
+    emit(update ? "UPDATE " : "DELETE FROM ", view_.tokens[0].offset);
+    emit(target_, target_offset_);
+    for (const Column& column : columns_) {
+      emit(&column == columns_.data() ? " SET " : ", ", column.offset);
+      emit(QuoteIdentifier(column.name), column.offset);
+      emit(" = NULL", column.offset);
+    }
+    statement_.target = target_;
+  }
+
+  struct Column {
+    std::string name;
+    std::size_t offset = 0;
+  };
+
   const TokenView& view_;
   const DialectRules& rules_;
   std::size_t next_ = 0;
   std::string target_;  ///< SQL of the table's name
+  std::size_t target_offset_ = 0;
   std::string alias_;
-  std::vector<std::string> columns_;  ///< that are assigned
+  std::vector<Column> columns_;  ///< that are assigned
   Statement statement_;
 };
 
@@ -164,11 +187,8 @@ class ChangeReader {
 std::optional<Statement> ReadChange(const TokenView& view, const DialectRules& rules) {
   const bool change =
       view.WordAt(0, "UPDATE") || (view.WordAt(0, "DELETE") && view.WordAt(1, "FROM"));
-  if (!change || !Translate(view.text, view.tokens, rules).has_ai) return std::nullopt;
-  ChangeReader reader(view, rules);
-  Statement statement = reader.Read();
-  statement.has_ai = true;
-  return statement;
+  if (!change) return std::nullopt;
+  return ChangeReader(view, rules).Read();
 }
 
 }  // namespace quail::sql

@@ -9,8 +9,8 @@
 namespace quail::sql {
 
 /// UPDATE and DELETE with AI calls as a query and what is done with its rows: `before` + `query`
-/// keeps the new values by row id, `then` writes them. nullopt for other statements, and for those
-/// without AI calls. Throws Error{kSyntax | kBind | kUnsupported} with the place in `view.text`.
+/// keeps the new values by row id, `then` writes them. nullopt for other statements. Throws
+/// Error{kSyntax | kBind | kUnsupported} with the place in `view.text`.
 std::optional<Statement> ReadChange(const TokenView& view, const DialectRules& rules);
 
 }  // namespace quail::sql

@@ -73,8 +73,21 @@ class Lexer {
     }
   }
 
+  /// b'..', rb".." and the like.
+  void RefuseBytes() const {
+    const auto is = [this](std::size_t i, char lower) {
+      return Peek(i) == lower || Peek(i) == lower - 32;
+    };
+    const std::size_t prefix = is(0, 'b') ? (is(1, 'r') ? 2 : 1) : is(0, 'r') && is(1, 'b') ? 2 : 0;
+    const char quote = prefix == 0 ? '\0' : Peek(prefix);
+    if (rules_.raw_strings && (quote == '\'' || quote == '"')) {
+      Fail(at_, "a bytes literal is not supported; leave out the b for a text");
+    }
+  }
+
   Token Next() {
     const char c = Peek();
+    RefuseBytes();
     if (c == '\0') Fail(at_, "the text has a NUL character");
     if (const auto form = FormOfString()) return Advance(ReadString(text_, at_, *form, rules_));
     if (c == '"' || (c == '`' && rules_.backtick_identifiers)) return ReadIdentifier(c);

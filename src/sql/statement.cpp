@@ -27,6 +27,7 @@ struct Cut {
   std::size_t dropped = 0;  ///< tokens in front that are not passed on (EXPLAIN ..)
   std::size_t begin = 0;
   std::size_t end = 0;
+  std::size_t ctes_end = 0;  ///< tokens in front, a WITH, that go in front of the query
 };
 
 std::optional<Cut> CutCreate(const View& view) {
@@ -91,10 +92,10 @@ std::optional<Cut> CutInsert(const View& view) {
   if (!view.WordAt(0, "INSERT")) return std::nullopt;
   const auto query = view.FindAtTop(
       1, [&](std::size_t i) { return !view.SymbolAt(i, "(") && view.QueryBeginsAt(i); });
-  const auto more = view.FindAtTop(1, [&](std::size_t i) {
+  if (!query) return std::nullopt;
+  const auto more = view.FindAtTop(*query, [&](std::size_t i) {
     return view.WordAt(i, "RETURNING") || (view.WordAt(i, "ON") && view.WordAt(i + 1, "CONFLICT"));
   });
-  if (!query) return std::nullopt;
   return Cut{StatementKind::kQuery, 0, *query, more.value_or(view.tokens.size())};
 }
 
@@ -103,6 +104,48 @@ std::optional<Cut> CutCopy(const View& view) {
   const auto to = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "TO"); });
   if (!to || *to < 3) return std::nullopt;
   return Cut{StatementKind::kQuery, 0, 2, *to - 1};
+}
+
+/// The end of the parentheses that open at i; i where none do.
+std::size_t PastParentheses(const View& view, std::size_t i) {
+  if (!view.SymbolAt(i, "(")) return i;
+  return view.FindAtTop(i + 1, [&](std::size_t at) { return view.SymbolAt(at, ")"); })
+             .value_or(view.tokens.size() - 1) +
+         1;
+}
+
+/// The place behind the CTEs of a WITH at the beginning; 0 where none is.
+std::size_t PastCtes(const View& view) {
+  if (!view.WordAt(0, "WITH")) return 0;
+  std::size_t i = view.WordAt(1, "RECURSIVE") && view.NameAt(2) && !view.WordAt(2, "AS") ? 2 : 1;
+  for (;; ++i) {
+    if (!view.NameAt(i)) return 0;
+    i = PastParentheses(view, i + 1);
+    if (view.WordAt(i, "USING") && view.WordAt(i + 1, "KEY")) i = PastParentheses(view, i + 2);
+    if (!view.WordAt(i, "AS")) return 0;
+    ++i;
+    if (view.WordAt(i, "NOT")) ++i;
+    if (view.WordAt(i, "MATERIALIZED")) ++i;
+    const std::size_t query = i;
+    i = PastParentheses(view, query);
+    if (i == query) return 0;
+    if (!view.SymbolAt(i, ",")) return i;
+  }
+}
+
+/// WITH before a statement that changes something.
+std::optional<Cut> CutBehindCtes(const View& view) {
+  const std::size_t word = PastCtes(view);
+  const bool insert = view.WordAt(word, "INSERT");
+  if (word == 0 || !(insert || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE") ||
+                     view.WordAt(word, "MERGE"))) {
+    return std::nullopt;
+  }
+  const auto cut = CutInsert({view.text, view.tokens.subspan(word)});
+  if (!cut || view.WordAt(word + cut->begin, "WITH")) {
+    return Cut{StatementKind::kOther, 0, 0, view.tokens.size()};
+  }
+  return Cut{StatementKind::kQuery, 0, word + cut->begin, word + cut->end, word};
 }
 
 Cut CutStatement(const View& view) {
@@ -116,6 +159,7 @@ Cut CutStatement(const View& view) {
     kind = StatementKind::kDescribe;
     dropped = 1;
   }
+  if (const auto cut = CutBehindCtes(view)) return *cut;
   if (view.QueryBeginsAt(dropped)) return {kind, dropped, dropped, end};
   for (const auto& cut : {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view)}) {
     if (cut) return *cut;
@@ -170,6 +214,122 @@ std::vector<std::string> QuotedNames(const View& view, const Cut& cut) {
   return names;
 }
 
+std::vector<Token> LexPart(std::string_view script, const ScriptPart& part, Dialect dialect) {
+  const std::string_view text = script.substr(0, part.offset + part.size);
+  std::vector<Token> tokens = Lex(text, RulesOf(dialect), part.offset);
+  tokens.pop_back();
+  while (!tokens.empty() && tokens.back().kind == TokenKind::kSemicolon) tokens.pop_back();
+  return tokens;
+}
+
+/// A statement that the engine gets as it is, and why not if it has AI calls.
+Statement WholeStatement(const View& view, Translation translation) {
+  Statement statement;
+  statement.has_ai = translation.has_ai;
+  statement.first_ai = translation.first_ai;
+  const bool with = view.WordAt(0, "WITH");
+  const std::string word = UpperCase(Spelling(view.text, view.tokens[with ? PastCtes(view) : 0]));
+  statement.refusal =
+      with ? fmt::format(
+                 "AI calls in WITH before {} are not supported yet: write the WITH inside "
+                 "the query or subquery that reads it",
+                 word)
+           : fmt::format("AI calls in {} are not supported yet", word);
+  ReadCreate(view, statement);
+  statement.query = std::move(translation.sql);
+  statement.map = std::move(translation.map);
+  return statement;
+}
+
+Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& rules) {
+  const auto translate = [&](std::size_t begin, std::size_t end) {
+    return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
+  };
+  const Translation before = translate(std::max(cut.dropped, cut.ctes_end), cut.begin);
+  const Translation after = translate(cut.end, view.tokens.size());
+  for (const Translation* side : {&before, &after}) {
+    if (side->has_ai) {
+      throw Error(ErrorCode::kUnsupported, "an AI call cannot stand here",
+                  base::Locate(view.text, side->first_ai));
+    }
+  }
+  Translation query = translate(cut.begin, cut.end);
+  Statement statement;
+  statement.kind = cut.kind;
+  statement.has_ai = query.has_ai;
+  if (cut.ctes_end > 0) {
+    Translation ctes = translate(0, cut.ctes_end);
+    statement.has_ai |= ctes.has_ai;
+    statement.query = fmt::format("{} ", ctes.sql);
+    statement.map = std::move(ctes.map);
+  }
+  statement.map.Append(statement.query.size(), query.map);
+  statement.query += query.sql;
+  if (cut.kind == StatementKind::kCreateView || cut.kind == StatementKind::kDropView) {
+    ReadViewName(view, statement);
+  }
+  statement.quoted_names = QuotedNames(view, cut);
+  ReadCreate(view, statement);
+  if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
+  if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);
+  return statement;
+}
+
+Statement ReadTokens(const View& view, const DialectRules& rules) {
+  Translation whole = Translate(view.text, view.tokens, rules);
+  if (whole.has_ai) {
+    if (auto change = ReadChange(view, rules)) {
+      change->has_ai = true;
+      return *std::move(change);
+    }
+  }
+  const Cut cut = CutStatement(view);
+  const bool as_it_is = cut.kind == StatementKind::kOther || (cut.ctes_end > 0 && !whole.has_ai);
+  return as_it_is ? WholeStatement(view, std::move(whole)) : CutStatementAt(view, cut, rules);
+}
+
+/// EXPLAIN of a statement that is no query by itself; nullopt: other statements.
+std::optional<Statement> ReadExplained(const View& view, const DialectRules& rules) {
+  if (!view.WordAt(0, "EXPLAIN")) return std::nullopt;
+  const std::size_t words = view.WordAt(1, "ANALYZE") ? 2 : 1;
+  const View explained{view.text, view.tokens.subspan(words)};
+  const bool query = explained.QueryBeginsAt(0) && !CutBehindCtes(explained);
+  if (explained.tokens.empty() || query) return std::nullopt;
+  Statement statement = ReadTokens(explained, rules);
+  if (statement.kind == StatementKind::kQuery) {
+    statement.kind = words == 2 ? StatementKind::kExplainAnalyze : StatementKind::kExplain;
+    return statement;
+  }
+  Statement whole = WholeStatement(view, Translate(view.text, view.tokens, rules));
+  if (!statement.refusal.empty()) whole.refusal = statement.refusal;
+  return whole;
+}
+
+/// COPY name TO and COPY name (columns) TO as COPY (SELECT columns FROM name) TO.
+std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& rules) {
+  if (!view.WordAt(0, "COPY") || !view.NameAt(1)) return std::nullopt;
+  std::size_t name_end = 2;
+  while (view.SymbolAt(name_end, ".") && view.NameAt(name_end + 1)) name_end += 2;
+  const std::size_t to = PastParentheses(view, name_end);
+  if (!view.WordAt(to, "TO")) return std::nullopt;
+  const auto translate = [&](std::size_t begin, std::size_t end) {
+    return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
+  };
+  Statement statement;
+  statement.kind = StatementKind::kQuery;
+  const auto emit = [&](std::string_view sql, std::size_t token) {
+    statement.map.Stay(statement.query.size(), view.tokens[token].offset);
+    statement.query += sql;
+  };
+  emit("SELECT ", 0);
+  emit(to == name_end ? "*" : translate(name_end + 1, to - 1).sql, name_end);
+  emit(" FROM ", 0);
+  emit(translate(1, name_end).sql, 1);
+  statement.before = "COPY (";
+  statement.after = fmt::format(") {}", translate(to, view.tokens.size()).sql);
+  return statement;
+}
+
 }  // namespace
 
 TextPosition Statement::Locate(std::string_view script, std::size_t query_offset) const {
@@ -193,45 +353,33 @@ std::vector<ScriptPart> SplitScript(std::string_view script, Dialect dialect) {
 }
 
 Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect) {
-  const DialectRules& rules = RulesOf(dialect);
-  const std::string_view text = script.substr(0, part.offset + part.size);
-  std::vector<Token> tokens = Lex(text, rules, part.offset);
-  tokens.pop_back();
-  while (!tokens.empty() && tokens.back().kind == TokenKind::kSemicolon) tokens.pop_back();
-  const View view{text, tokens};
+  const std::vector<Token> tokens = LexPart(script, part, dialect);
+  const View view{script.substr(0, part.offset + part.size), tokens};
   if (auto setting = ReadSetting(view)) return *setting;
-  if (auto change = ReadChange(view, rules)) return *std::move(change);
+  const DialectRules& rules = RulesOf(dialect);
+  if (auto explained = ReadExplained(view, rules)) return *std::move(explained);
+  return ReadTokens(view, rules);
+}
 
-  const Cut cut = CutStatement(view);
-  const Tokens all(tokens);
-  Translation query = Translate(text, all.subspan(cut.begin, cut.end - cut.begin), rules);
-  const Tokens front = all.subspan(cut.dropped, cut.begin - cut.dropped);
-  Translation before = Translate(text, front, rules);
-  Translation after = Translate(text, all.subspan(cut.end), rules);
-  for (const Translation* side : {&before, &after}) {
-    if (side->has_ai) {
-      throw Error(ErrorCode::kUnsupported, "an AI call cannot stand here",
-                  base::Locate(script, side->first_ai));
-    }
+std::optional<Statement> ReadAsAsking(std::string_view script, const ScriptPart& part,
+                                      Dialect dialect) {
+  const std::vector<Token> tokens = LexPart(script, part, dialect);
+  const View view{script.substr(0, part.offset + part.size), tokens};
+  const DialectRules& rules = RulesOf(dialect);
+  if (auto change = ReadChange(view, rules)) return change;
+  const auto cut = CutBehindCtes(view);
+  if (cut && cut->kind == StatementKind::kQuery) return CutStatementAt(view, *cut, rules);
+  return ReadCopyOfTable(view, rules);
+}
+
+std::optional<std::size_t> FindName(std::string_view script, const ScriptPart& part,
+                                    Dialect dialect, std::string_view name) {
+  const std::vector<Token> tokens = LexPart(script, part, dialect);
+  const View view{script.substr(0, part.offset + part.size), tokens};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (view.NameAt(i) && SameWord(view.Name(i), name)) return tokens[i].offset;
   }
-  if (cut.kind == StatementKind::kOther && query.has_ai) {
-    const std::string word = UpperCase(Spelling(text, tokens[0]));
-    throw Error(ErrorCode::kUnsupported, fmt::format("AI calls in {} are not supported yet", word),
-                base::Locate(script, query.first_ai));
-  }
-  Statement statement;
-  statement.kind = cut.kind;
-  statement.has_ai = query.has_ai;
-  if (cut.kind == StatementKind::kCreateView || cut.kind == StatementKind::kDropView) {
-    ReadViewName(view, statement);
-  }
-  ReadCreate(view, statement);
-  if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
-  statement.query = std::move(query.sql);
-  if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);
-  statement.map = std::move(query.map);
-  statement.quoted_names = QuotedNames(view, cut);
-  return statement;
+  return std::nullopt;
 }
 
 }  // namespace quail::sql

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +24,13 @@ std::vector<ScriptPart> SplitScript(std::string_view script, Dialect dialect);
 
 enum class StatementKind : std::uint8_t {
   kQuery,    ///< SELECT, WITH, FROM, VALUES, also inside CREATE TABLE AS, INSERT, COPY
-  kExplain,  ///< EXPLAIN of a query
+  kExplain,  ///< EXPLAIN of such a statement
   kExplainAnalyze,
   kDescribe,    ///< DESCRIBE of a query: only its types
   kSet,         ///< SET of a setting of ours
   kCreateView,  ///< `query` is what it shows
   kDropView,    ///< `query` is the whole statement
-  kOther,       ///< for the relational engine alone; never with AI calls
+  kOther,       ///< for the relational engine alone; with AI calls it is to be refused
 };
 
 /// A statement, translated and cut: `before` + `query` + `after` is what the relational engine may
@@ -37,13 +38,18 @@ enum class StatementKind : std::uint8_t {
 struct Statement {
   StatementKind kind = StatementKind::kOther;
   bool has_ai = false;
-  std::string before;  ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
+  std::size_t first_ai = 0;  ///< of kOther with AI calls: offset in the script
+  std::string refusal;       ///< of kOther with AI calls: what to say where the syntax is right
+  std::string before;        ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
   std::string query;
   std::string after;
-  SourceMap map;     ///< from offsets of `query` to offsets of the script
-  std::string then;  ///< runs after those three: it writes what `kept` holds. Of UPDATE, DELETE
-  std::string kept;  ///< the temp table that `before` makes for `then`; empty without it
-  std::string view;  ///< kCreateView, kDropView: its name
+  SourceMap map;        ///< from offsets of `query` to offsets of the script
+  std::string then;     ///< runs after those three: it writes what `kept` holds. Of UPDATE, DELETE
+  std::string kept;     ///< the temp table that `before` makes for `then`; empty without it
+  std::string target;   ///< of UPDATE, DELETE with `then`: SQL of the changed table's name
+  std::string check;    ///< with `target`: the change without its expressions, only to be bound
+  SourceMap check_map;  ///< from offsets of `check` to offsets of the script
+  std::string view;     ///< kCreateView, kDropView: its name
   std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
   std::string table;                      ///< of CREATE TABLE: its name
   bool or_replace = false;                ///< CREATE OR REPLACE
@@ -60,5 +66,15 @@ struct Statement {
 /// Reads one part of a script. Throws Error{kSyntax | kBind | kUnsupported} with positions in the
 /// script.
 Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect);
+
+/// UPDATE, DELETE, COPY name TO and WITH .. INSERT as they are read where a query asks, though no
+/// AI call is in their text: for names that stand for one. nullopt for other statements. Throws as
+/// ReadStatement.
+std::optional<Statement> ReadAsAsking(std::string_view script, const ScriptPart& part,
+                                      Dialect dialect);
+
+/// The offset in the script at which a part first has a name; nullopt: nowhere.
+std::optional<std::size_t> FindName(std::string_view script, const ScriptPart& part,
+                                    Dialect dialect, std::string_view name);
 
 }  // namespace quail::sql

@@ -62,18 +62,41 @@ TEST(Statement, SettingsOfOursAreRead) {
   EXPECT_THROW(Read("ALTER SESSION SET nonsense = 1"), Error);
 }
 
-TEST(Statement, AiCallsOutsideOfQueriesAreRefusedAtTheirPlace) {
+TEST(Statement, AiCallsOutsideOfQueriesAreToBeRefusedAtTheirPlace) {
   const std::string_view script = "SELECT 1;\nMERGE INTO t USING u ON AI_FILTER(x)";
   const auto parts = SplitScript(script, Dialect::kSnowflake);
-  try {
-    ReadStatement(script, parts.at(1), Dialect::kSnowflake);
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    ASSERT_TRUE(error.position());
-    EXPECT_EQ(error.position()->line, 2U);
-    EXPECT_EQ(error.position()->column, 25U);
-  }
+  const Statement merge = ReadStatement(script, parts.at(1), Dialect::kSnowflake);
+  EXPECT_EQ(merge.kind, StatementKind::kOther);
+  EXPECT_TRUE(merge.has_ai);
+  EXPECT_EQ(merge.first_ai, script.find("AI_FILTER"));
+  EXPECT_NE(merge.refusal.find("MERGE"), std::string::npos);
+  EXPECT_NE(Read("EXPLAIN MERGE INTO t USING u ON AI_FILTER(x)").refusal.find("MERGE"),
+            std::string::npos);
+}
+
+TEST(Statement, ExplainOfWhatHasAQueryIsCutAsThat) {
+  const Statement create = Read("EXPLAIN CREATE TABLE x AS SELECT 1 AS a");
+  EXPECT_EQ(create.kind, StatementKind::kExplain);
+  EXPECT_EQ(create.before, "CREATE TABLE x AS ");
+  EXPECT_EQ(create.query, "SELECT 1 AS a");
+  const Statement change = Read("EXPLAIN ANALYZE DELETE FROM t WHERE AI_FILTER(b)");
+  EXPECT_EQ(change.kind, StatementKind::kExplainAnalyze);
+  EXPECT_EQ(change.target, "t");
+  EXPECT_EQ(change.check, "DELETE FROM t");
+  EXPECT_EQ(Read("EXPLAIN WITH c AS (SELECT 1) DELETE FROM t").kind, StatementKind::kOther);
+  EXPECT_EQ(Read("EXPLAIN WITH c AS (SELECT 1) FROM c").kind, StatementKind::kExplain);
+}
+
+TEST(Statement, AWithBeforeAChangeIsNoQuery) {
+  const std::string_view text =
+      "WITH a (x) AS MATERIALIZED (SELECT 1), b AS (FROM a) UPDATE t SET c = 1";
+  EXPECT_EQ(Read(text).kind, StatementKind::kOther);
+  EXPECT_EQ(Read(text).query, text);
+  EXPECT_EQ(Read("WITH RECURSIVE AS (SELECT 1) FROM recursive").kind, StatementKind::kQuery);
+  EXPECT_EQ(Read("WITH insert AS (SELECT 1) SELECT 1").kind, StatementKind::kQuery);
+  const Statement insert = Read("WITH a AS (SELECT 1) INSERT INTO t SELECT AI_FILTER(x) FROM a");
+  EXPECT_EQ(insert.before, "INSERT INTO t ");
+  EXPECT_EQ(insert.query, "WITH a AS (SELECT 1) SELECT ai_filter(x) FROM a");
 }
 
 TEST(Statement, ChangesAreQueriesAndWhatIsDoneWithTheirRows) {
