@@ -94,6 +94,16 @@ TEST(Lexer, NumbersKeepTheirDotsAndNamesKeepTheirs) {
   EXPECT_EQ(spell("x[1].5"), (std::vector<std::string>{"x", "[", "1", "]", ".", "5", ""}));
 }
 
+TEST(Lexer, BytesAreNoText) {
+  for (const char* text : {"a b'x'", "a B\"x\"", "a rb\"\"\"x\"\"\"", "a BR'x'"}) {
+    const Failure bytes = FailureOf(text, BigQuery());
+    EXPECT_EQ(bytes.offset, 2U) << text;
+    EXPECT_NE(bytes.message.find("bytes"), std::string::npos) << bytes.message;
+  }
+  EXPECT_EQ(Lex("b 'x'", BigQuery()).size(), 3U);
+  EXPECT_EQ(Lex("ab'x'", BigQuery()).size(), 3U);
+}
+
 RC_GTEST_PROP(LexerProperty, TokensAreInOrderAndNeverOverlap, ()) {
   const auto text = *rc::gen::container<std::string>(
       rc::gen::elementOf(std::string("ab1 '\"`\\$;/-*#.()[]{}:=\n,")));
