@@ -82,6 +82,7 @@ int RunQueries(Options& options) {
     if (!options.quiet) fmt::print(stderr, "notice: {}\n", notice);
   };
   if (!options.notice.empty()) options.config.on_notice(options.notice);
+  CheckReport(options);
   std::unique_ptr<Session> session;
   std::optional<Error> failure;
   int code = 0;

@@ -5,8 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -27,7 +29,6 @@ const std::map<std::string, Format> kEndings = {
     {".jsonl", Format::kJsonLines}, {".ndjson", Format::kJsonLines}, {".md", Format::kMarkdown},
     {".parquet", Format::kParquet}, {".arrow", Format::kArrow},      {".feather", Format::kArrow},
     {".ipc", Format::kArrow}};
-const std::set<std::string> kBackends = {"auto", "cpu", "cuda", "counting"};
 const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
                                                        {"always", ProgressMode::kAlways},
                                                        {"never", ProgressMode::kNever}};
@@ -57,6 +58,33 @@ struct Raw {
   std::string compute_type = "auto";
 };
 
+constexpr std::uint64_t kMostThreads = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMostTokens = std::numeric_limits<std::int32_t>::max();
+
+/// Of an option: a whole number up to `most`.
+CLI::Validator WholeNumber(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  const auto check = [most](const std::string& text) -> std::string {
+    std::uint64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, fault] = std::from_chars(text.data(), end, number);
+    if (fault == std::errc() && rest == end && number <= most) return "";
+    return "needs a whole number from 0 to " + std::to_string(most) + ", not '" + text + "'";
+  };
+  return CLI::Validator(check, "");
+}
+
+/// Of an option: a number that is not negative.
+CLI::Validator Amount() {
+  const auto check = [](const std::string& text) -> std::string {
+    double number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, fault] = std::from_chars(text.data(), end, number);
+    if (fault == std::errc() && rest == end && std::isfinite(number) && number >= 0) return "";
+    return "needs a number that is not negative, not '" + text + "'";
+  };
+  return CLI::Validator(check, "");
+}
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 template <typename Value>
@@ -67,6 +95,14 @@ Value Choose(const std::map<std::string, Value>& choices, const std::string& tex
   std::string known;
   for (const auto& [name, value] : choices) known += (known.empty() ? "" : ", ") + name;
   throw Error(ErrorCode::kUsage, option + " cannot be '" + text + "' (known: " + known + ")");
+}
+
+void CheckKnown(const std::string& option, const std::string& text,
+                std::initializer_list<std::string_view> known) {
+  if (std::ranges::find(known, text) != known.end()) return;
+  std::string list;
+  for (const std::string_view name : known) list.append(list.empty() ? "" : ", ").append(name);
+  throw Error(ErrorCode::kUsage, option + " cannot be '" + text + "' (known: " + list + ")");
 }
 
 std::pair<std::string, std::string> SplitAtEquals(const std::string& text,
@@ -128,6 +164,7 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
                  "make a file a table (CSV, TSV, JSON, JSONL, Parquet, Arrow IPC; globs)")
       ->type_name("NAME=PATH")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   app.add_option("-m,--model", options.config.model,
                  "a known name (quail models), a .gguf file, or a folder with config.json and "
@@ -137,7 +174,7 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--backend", options.config.backend,
                  "auto, cpu or cuda; for bench run also counting, which computes nothing");
   app.add_option("--threads", options.config.threads, "0: all cores")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(kMostThreads));
   app.add_option(
       "--format", raw.format,
       "table, csv, tsv, json (an array a statement), jsonl, markdown, parquet, arrow (these two "
@@ -158,17 +195,18 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--progress", raw.progress, "auto, always or never");
   app.add_option("--seed", options.config.seed,
                  "of samples; kept in the report, no step draws one yet")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber());
   app.add_option("--set", raw.settings, "a setting")
       ->type_name("NAME=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)
       ->take_all();
   app.add_option("--kv-memory", raw.kv_memory, "room for keys and values, such as 2G")
       ->type_name("SIZE");
   app.add_option("--kv-tokens", options.config.kv_tokens, "the same in tokens")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(kMostTokens));
   app.add_option("--chunk-tokens", options.config.chunk_tokens, "most tokens of a forward pass")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(kMostTokens));
   app.add_option("--radix", options.config.radix,
                  "when texts that begin alike share it: pays (default), always, never");
   app.add_flag("--random-weights", options.config.random_weights,
@@ -243,10 +281,9 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
   options.config.compute_type = Choose(kComputeTypes, raw.compute_type, "--compute-type");
   options.progress = Choose(kProgress, raw.progress, "--progress");
   options.format = ChooseFormat(options, raw);
-  if (!kBackends.contains(options.config.backend)) {
-    throw Error(ErrorCode::kUsage, "--backend cannot be '" + options.config.backend +
-                                       "' (known: auto, cpu, cuda, counting)");
-  }
+  CheckKnown("--backend", options.config.backend, {"auto", "cpu", "cuda", "counting"});
+  CheckKnown("--radix", options.config.radix, {"pays", "always", "never"});
+  CheckKnown("--layout", options.config.layout, {"plain", "chat"});
   if (!raw.kv_memory.empty()) options.config.kv_memory = ReadSize(raw.kv_memory);
   ReadTables(raw.tables, options);
   for (const std::string& setting : raw.settings) {
@@ -272,7 +309,7 @@ CLI::App* AddGenerateOptions(CLI::App& bench, quailb::GenerateOptions& options) 
   generate->add_option("--suite", options.suite, "quailb");
   generate->add_option("--sf", options.scale, "scale factor: 0.01, 0.1 (default), 0.5 or 1.0");
   generate->add_option("--seed", options.seed, "of the generator (default: 1)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber());
   generate->add_option("--mode", options.mode, "ids (default): token ids instead of texts");
   generate->add_option("-o,--output", options.output, "a directory that is not there yet")
       ->type_name("DIR")
@@ -301,7 +338,7 @@ CLI::App* AddRunOptions(CLI::App& bench, quailb::SuiteRunOptions& options) {
   run->add_flag("--plan-only", options.plan_only, "what the plans expect; runs nothing");
   run->add_flag("--resume", options.resume, "complete the results that --out has");
   run->add_option("--price", options.hourly_price, "of the device, in dollars an hour")
-      ->check(CLI::NonNegativeNumber);
+      ->check(Amount());
   run->add_option("--out", options.output, "folder of the results")->type_name("DIR")->required();
   return run;
 }

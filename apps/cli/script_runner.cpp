@@ -8,9 +8,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "output_file.h"
 #include "render.h"
 
 namespace quail::cli {
+namespace {
+
+[[noreturn]] void RefuseReport(const std::string& path) {
+  throw Error(ErrorCode::kIo, fmt::format("cannot write the report '{}'", path));
+}
+
+}  // namespace
 
 void ScriptRunner::Run(std::string_view script, std::ostream& out) {
   const auto statements = session_.Split(script);
@@ -75,6 +83,13 @@ void ScriptRunner::RunOne(std::string_view script, const Session::Statement& sta
   if (!out) throw Error(ErrorCode::kIo, "the rows cannot be written");
 }
 
+void CheckReport(const Options& options) {
+  const std::string& path = options.report;
+  // A pipe's reader would take the opening for the report.
+  if (path.empty() || path == "-" || IsWrittenInPlace(path)) return;
+  if (!std::ofstream(path, std::ios::app)) RefuseReport(path);
+}
+
 void WriteReport(const Session* session, const Options& options, const Error* failure) {
   if (options.report.empty()) return;
   std::string report = session == nullptr ? "" : session->ReportJson();
@@ -96,9 +111,7 @@ void WriteReport(const Session* session, const Options& options, const Error* fa
   }
   std::ofstream file(options.report);
   file << report << '\n';
-  if (!file.flush()) {
-    throw Error(ErrorCode::kIo, fmt::format("cannot write the report '{}'", options.report));
-  }
+  if (!file.flush()) RefuseReport(options.report);
 }
 
 }  // namespace quail::cli

@@ -37,6 +37,9 @@ class ScriptRunner {
   RunLog& log_;
 };
 
+/// Throws Error{kIo} where WriteReport could not write.
+void CheckReport(const Options& options);
+
 /// Writes the report of the last statement where --report says. `failure`, if any, stands for a
 /// report where the failure came before any statement.
 void WriteReport(const Session* session, const Options& options, const Error* failure);

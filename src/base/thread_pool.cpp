@@ -1,14 +1,20 @@
 #include "base/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <atomic>
 #include <exception>
+#include <system_error>
 
 #include "base/check.h"
+#include "quail/error.h"
 
 namespace quail::base {
 namespace {
+
+/// Beyond what any one computer has.
+constexpr std::size_t kMostThreads = 1024;
 
 std::size_t UsableCores() {
   cpu_set_t set;
@@ -29,10 +35,23 @@ struct ThreadPool::Loop {
 
 ThreadPool::ThreadPool(std::size_t threads) {
   const std::size_t total = threads == 0 ? UsableCores() : threads;
-  for (std::size_t i = 1; i < total; ++i) workers_.emplace_back([this] { Work(); });
+  if (total > kMostThreads) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("{} threads are too many: at most {}", total, kMostThreads));
+  }
+  try {
+    for (std::size_t i = 1; i < total; ++i) workers_.emplace_back([this] { Work(); });
+  } catch (const std::system_error&) {
+    const std::size_t begun = workers_.size();
+    Stop();
+    throw Error(ErrorCode::kUsage,
+                fmt::format("the system allows {} threads here, not {}", begun + 1, total));
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

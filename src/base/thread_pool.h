@@ -14,6 +14,7 @@ namespace quail::base {
 class ThreadPool {
  public:
   /// `threads` counts the caller, who works too; 0 means one per core that this process may use.
+  /// Throws Error{kUsage} for more than the system or sense allows.
   explicit ThreadPool(std::size_t threads = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -30,6 +31,7 @@ class ThreadPool {
   struct Loop;
 
   void Work();
+  void Stop();
   static void RunLoop(Loop& loop);
 
   std::mutex mutex_;

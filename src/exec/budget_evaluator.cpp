@@ -19,6 +19,7 @@ void BudgetEvaluator::Begin() {
   inner_.Begin();
   open_.clear();
   reason_.clear();
+  refused_ = 0;
   watch_.Restart();
 }
 
@@ -64,9 +65,9 @@ void BudgetEvaluator::Check() {
     for (std::uint16_t step = 0; step <= last_step_; ++step) fresh += inner_.tokens(step).fresh;
   }
   if (budget_.tokens && fresh >= *budget_.tokens) {
-    reason_ = fmt::format("budget: quail_max_tokens is {}", *budget_.tokens);
+    reason_ = fmt::format("{}quail_max_tokens is {}", kBudgetReason, *budget_.tokens);
   } else if (budget_.seconds && watch_.seconds() >= *budget_.seconds) {
-    reason_ = fmt::format("budget: quail_max_seconds is {:g}", *budget_.seconds);
+    reason_ = fmt::format("{}quail_max_seconds is {:g}", kBudgetReason, *budget_.seconds);
   }
   if (exhausted()) inner_.Withdraw();
 }
@@ -76,6 +77,7 @@ void BudgetEvaluator::Refuse(std::vector<Outcome>& outcomes) {
     for (std::size_t i = 0; i < open.answered.size(); ++i) {
       if (open.answered[i]) continue;
       outcomes.push_back({tag, static_cast<std::uint32_t>(i), Verdict::kError, 0, reason_});
+      ++refused_;
     }
   }
   open_.clear();

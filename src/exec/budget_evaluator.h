@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -19,15 +20,20 @@ struct Budget {
   bool limited() const { return tokens.has_value() || seconds.has_value(); }
 };
 
+/// What the reasons of asks that a budget left without an answer begin with.
+inline constexpr std::string_view kBudgetReason = "budget: ";
+
 /// Hands asks to another evaluator until the budget is used up; from then on every ask, also those
-/// under way, fails with a reason that begins with "budget". Checked after each chunk.
+/// under way, fails with such a reason. Checked after each chunk.
 class BudgetEvaluator : public Evaluator {
  public:
   /// `inner` outlives this.
   BudgetEvaluator(Evaluator& inner, const Budget& budget) : inner_(inner), budget_(budget) {}
 
-  /// Whether the budget ended the work.
-  bool exhausted() const { return !reason_.empty(); }
+  /// Asks that the budget left without an answer; of a join each pair is one.
+  std::uint64_t refused() const { return refused_; }
+  /// Which budget is used up; empty while none is.
+  const std::string& reason() const { return reason_; }
 
   void Begin() override;
   QuestionId Add(const Question& question) override { return inner_.Add(question); }
@@ -47,6 +53,7 @@ class BudgetEvaluator : public Evaluator {
     std::size_t left = 0;
   };
 
+  bool exhausted() const { return !reason_.empty(); }
   void Settle(const Outcome& outcome);
   void Check();
   void Refuse(std::vector<Outcome>& outcomes);
@@ -55,6 +62,7 @@ class BudgetEvaluator : public Evaluator {
   Budget budget_;
   base::Stopwatch watch_;
   std::string reason_;
+  std::uint64_t refused_ = 0;
   std::uint16_t last_step_ = 0;
   std::map<std::uint64_t, Open> open_;  ///< by tag, unique among the asks under way
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -223,6 +224,7 @@ class Executor::PipelineRun {
 
  private:
   StepContext context(std::size_t place) const {
+    QUAIL_CHECK_LE(steps_[place], std::numeric_limits<std::uint16_t>::max());
     return {executor_.verdicts_,
             executor_.evaluator_,
             executor_.questions_,

@@ -9,6 +9,9 @@ namespace quail::plan {
 
 namespace {
 
+/// Steps, of which a call needs a few, are numbered in 16 bits while they run.
+constexpr std::size_t kMostCalls = 4096;
+
 /// Two calls with one key ask the same and return the same.
 std::string KeyOf(const Call& call) {
   const CallOptions& options = call.options;
@@ -45,6 +48,11 @@ CallId BindState::AddCall(Call call) {
   const auto [found, added] =
       calls_by_key.try_emplace(KeyOf(call), static_cast<std::uint32_t>(plan.calls.size()));
   if (added) {
+    if (plan.calls.size() == kMostCalls) {
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("a statement can ask at most {} different AI calls", kMostCalls),
+                  call.position);
+    }
     call.id = found->second;
     plan.calls.push_back(std::move(call));
   }

@@ -127,7 +127,7 @@ class BlockBinder {
   void PlanCoreTerms();
   void NoteCase(const GuardedCall& guarded);
   void PlanJoinTerms();
-  bool FitsPairTable(const AiConjunct& conjunct) const;
+  bool FitsPairTable(const AiConjunct& conjunct, ItemSet items) const;
   PairTable MovePairs(Term& term, const Call& call);
   /// FROM over `items` with their pair tables; their conditions are added to `terms`.
   sql::Json WithPairTables(sql::Json from, ItemSet items, std::vector<sql::Json>& terms) const;

@@ -12,6 +12,13 @@ namespace quail::plan {
 
 using sql::Json;
 
+namespace {
+
+/// Of predicates about the same tables; what more of them let survive is looked up row by row.
+constexpr std::ptrdiff_t kMostPairTables = 8;
+
+}  // namespace
+
 void BlockBinder::PlanCoreTerms() {
   AddUsingTerms();
   for (Term& term : terms_) {
@@ -43,7 +50,7 @@ void BlockBinder::PlanCoreTerms() {
       conjunct.is_call = call.kind == CallKind::kFilter && !call.options.return_error_details;
     }
     conjunct.negated = conjunct.negated && conjunct.is_call;
-    if (FitsPairTable(conjunct)) {
+    if (FitsPairTable(conjunct, reads.items)) {
       conjunct.pairs = MovePairs(term, state_.plan.calls[conjunct.calls[0].call.value()]);
     }
     state_.plan.ai_conjuncts.push_back(std::move(conjunct));
@@ -52,11 +59,14 @@ void BlockBinder::PlanCoreTerms() {
 
 // --- pair tables ---
 
-bool BlockBinder::FitsPairTable(const AiConjunct& conjunct) const {
+bool BlockBinder::FitsPairTable(const AiConjunct& conjunct, ItemSet items) const {
   // SAMPLE draws from the rows of FROM, which a pair table would thin out before.
   if (!conjunct.is_call || conjunct.relations.size() != 2 || !select_["sample"].is_null()) {
     return false;
   }
+  // The engine's search for an order of joins takes ever longer with more tables.
+  const auto same = std::ranges::count(pair_terms_, items, &PairTerm::items);
+  if (same >= kMostPairTables) return false;
   const auto& arguments = state_.plan.calls[conjunct.calls[0].call.value()].arguments;
   return std::none_of(arguments.begin(), arguments.end(),
                       [](const Argument& argument) { return argument.id_column.empty(); });

@@ -112,6 +112,10 @@ class Connection {
   /// Error{kCorrupt} for Arrow data that contradicts itself or holds text that is not UTF-8,
   /// Error{kUnsupported} for a type without import, Error{kIo} from the stream.
   virtual void Register(std::string_view table, ArrowArrayStream* stream) = 0;
+  /// Makes a temporary table of the rows that a result of this connection has left, in place of an
+  /// earlier one of that name: its columns, named q0, q1, .., have the result's types. Ends the
+  /// result. Throws as Query.
+  virtual void Keep(std::unique_ptr<ResultStream> rows, std::string_view table) = 0;
   /// As Query, for what must be tidied up though an Interrupt came before it. Its rows are dropped.
   virtual void TidyUp(std::string_view sql) = 0;
   /// Any thread: the running Query or Next throws Error{kInterrupted} soon, and so does each that

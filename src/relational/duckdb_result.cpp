@@ -102,6 +102,15 @@ columnar::OwnedArray DuckDbResult::ToArrow(duckdb_data_chunk chunk) {
   return array;
 }
 
+std::vector<DuckDbHandle<duckdb_data_chunk>> DuckDbResult::TakeChunks() {
+  std::vector<DuckDbHandle<duckdb_data_chunk>> chunks;
+  while (!finished_) {
+    auto chunk = Fetch();
+    if (chunk.get() != nullptr) chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
 std::optional<columnar::Batch> DuckDbResult::Next() {
   while (!finished_) {
     const auto chunk = Fetch();

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "relational/connection.h"
 #include "relational/duckdb_session.h"
@@ -24,6 +25,8 @@ class DuckDbResult final : public ResultStream {
   std::shared_ptr<const ArrowSchema> arrow_schema() const override { return arrow_schema_; }
   std::optional<columnar::Batch> Next() override;
   bool has_rows() const override { return has_rows_; }
+  /// The rows that are left, as the engine has them.
+  std::vector<DuckDbHandle<duckdb_data_chunk>> TakeChunks();
 
  private:
   /// A result lives in the caller's memory, unlike the other objects of the C API.

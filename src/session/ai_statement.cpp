@@ -281,10 +281,19 @@ void AiStatement::RunSteps() {
   if (kept && kept->reused() > 0) {
     Notice(fmt::format("{} verdicts came from the checkpoint", kept->reused()));
   }
-  if (limited.exhausted()) {
-    state_.stopped_by_budget = true;
-    Notice("a budget ended the statement; what it left undecided is NULL (quail_errors())");
+  if (limited.refused() > 0) TellOfBudget(limited);
+}
+
+/// What is undecided would be NULL: rows to look at, but no ground for a change.
+void AiStatement::TellOfBudget(const exec::BudgetEvaluator& limited) {
+  state_.stopped_by_budget = true;
+  if (statement_.changes_data()) {
+    throw Error(ErrorCode::kBudget,
+                fmt::format("{}: {} {} left undecided (quail_errors()), so nothing was changed",
+                            limited.reason(), limited.refused(),
+                            limited.refused() == 1 ? "input was" : "inputs were"));
   }
+  Notice("a budget ended the statement; what it left undecided is NULL (quail_errors())");
 }
 
 /// What verdicts depend on beside the question.
@@ -403,8 +412,8 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
   }
   auto stream = RunOwn(connection, sql);
   if (stream->has_rows()) {
-    auto rows = std::make_unique<RowsResult>(std::move(stream));
-    rows->Observe(std::move(observer));
+    auto rows = KeptRows::Read(connection, std::move(stream), options.form);
+    Close();
     return rows;
   }
   while (stream->Next()) {

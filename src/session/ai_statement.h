@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "exec/budget_evaluator.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
 #include "plan/explain.h"
@@ -54,10 +55,12 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   std::unique_ptr<Result> DescribeResult();
 
   void Notice(const std::string& text);
+  void TellOfBudget(const exec::BudgetEvaluator& limited);
   void Fill(const std::vector<exec::StepCounters>& steps);
   std::string Decider() const;
   std::int64_t LongestPrompt() const;
   void TellOfElse();
+  void TellOfFailures();
   void TellOfCuts();
   void FillFailures();
   void FillModel();

@@ -45,23 +45,54 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
     report_.steps.push_back(std::move(step));
   }
   TellOfElse();
+  TellOfFailures();
   TellOfCuts();
   FillFailures();
   FillModel();
 }
 
+namespace {
+
+bool FallsIntoElse(const plan::PhysicalPlan& plan, std::size_t step) {
+  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step]);
+  return column != nullptr &&
+         std::ranges::find(plan.case_calls, column->call) != plan.case_calls.end();
+}
+
+std::string Counted(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
 /// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
 void AiStatement::TellOfElse() {
   std::uint64_t rows = 0;
   for (const RunReport::Step& step : report_.steps) {
-    const auto* column = std::get_if<plan::AskColumnStep>(&plan_.steps[step.counters.step]);
-    if (column == nullptr) continue;
-    if (std::ranges::find(plan_.case_calls, column->call) == plan_.case_calls.end()) continue;
+    if (!FallsIntoElse(plan_, step.counters.step)) continue;
     for (const auto& [reason, failed] : step.counters.error_rows) rows += failed;
   }
   if (rows == 0) return;
-  Notice(fmt::format("{} had no verdict and fell into ELSE",
-                     rows == 1 ? "1 row" : fmt::format("{} rows", rows)));
+  Notice(fmt::format("{} had no verdict and fell into ELSE", Counted(rows, "row")));
+}
+
+/// Other rows without a verdict are dropped by WHERE as if the answer were no. Of a budget's end
+/// another notice tells.
+void AiStatement::TellOfFailures() {
+  if (state_.settings.fail_on_error) return;
+  std::uint64_t rows = 0;
+  std::uint64_t pairs = 0;
+  for (const RunReport::Step& step : report_.steps) {
+    if (FallsIntoElse(plan_, step.counters.step)) continue;
+    for (const auto& [reason, failed] : step.counters.error_rows) {
+      if (reason.starts_with(exec::kBudgetReason)) continue;
+      (step.counters.kind == "join" ? pairs : rows) += failed;
+    }
+  }
+  if (rows + pairs == 0) return;
+  std::string told = rows > 0 ? Counted(rows, "row") : "";
+  if (pairs > 0) told += fmt::format("{}{}", rows > 0 ? " and " : "", Counted(pairs, "pair"));
+  Notice(fmt::format("{} had no verdict (quail_errors())", told));
 }
 
 void AiStatement::FillFailures() {

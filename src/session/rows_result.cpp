@@ -10,6 +10,7 @@
 #include "base/text_position.h"
 #include "columnar/arrow_ipc.h"
 #include "quail/error.h"
+#include "relational/quote.h"
 #include "session/user_position.h"
 
 namespace quail::session {
@@ -47,6 +48,8 @@ std::string QuoteNonFinite(std::string json) {
   return quoted;
 }
 
+constexpr std::string_view kKeptTable = "quail returned rows";
+
 [[noreturn]] void RefuseExport() {
   throw Error(ErrorCode::kUnsupported, "results as Arrow streams are not supported yet");
 }
@@ -56,9 +59,6 @@ std::string QuoteNonFinite(std::string json) {
 RowsResult::RowsResult(relational::Connection& connection, std::string sql,
                        const columnar::Schema& schema, CellForm form)
     : connection_(&connection), sql_(std::move(sql)), form_(form), columns_(InfoOf(schema)) {}
-
-RowsResult::RowsResult(std::unique_ptr<relational::ResultStream> stream)
-    : columns_(InfoOf(stream->schema())), stream_(std::move(stream)) {}
 
 void RowsResult::Begin(const std::string& sql, std::size_t prefix) {
   prefix_ = prefix;
@@ -150,6 +150,39 @@ std::uint64_t RowsResult::WriteIpcFile(const std::string& path) {
         writer = std::make_unique<columnar::IpcFileWriter>(path, schema);
       },
       [&](columnar::Batch batch) { writer->Write(*batch.Release()); }, [&] { writer->Finish(); });
+}
+
+KeptRows::KeptRows(relational::Connection& connection,
+                   std::unique_ptr<relational::ResultStream> rows)
+    : connection_(connection), schema_(rows->schema()) {
+  connection_.Keep(std::move(rows), kKeptTable);
+}
+
+KeptRows::~KeptRows() {
+  Quietly([this] {
+    connection_.TidyUp(
+        fmt::format("DROP TABLE IF EXISTS temp.main.{}", relational::QuoteName(kKeptTable)));
+  });
+}
+
+std::string KeptRows::Query() const {
+  std::string columns;
+  for (std::size_t i = 0; i < schema_.size(); ++i) {
+    columns +=
+        fmt::format("{}q{} AS {}", i == 0 ? "" : ", ", i, relational::QuoteName(schema_[i].name));
+  }
+  return fmt::format("SELECT {} FROM temp.main.{}", columns, relational::QuoteName(kKeptTable));
+}
+
+std::unique_ptr<Result> KeptRows::Read(relational::Connection& connection,
+                                       std::unique_ptr<relational::ResultStream> rows,
+                                       CellForm form) {
+  auto kept = std::make_shared<KeptRows>(connection, std::move(rows));
+  auto result = std::make_unique<RowsResult>(connection, kept->Query(), kept->schema(), form);
+  RowsObserver observer;
+  observer.on_end = [kept](std::uint64_t) mutable { kept.reset(); };
+  result->Observe(std::move(observer));
+  return result;
 }
 
 void RowsResult::Export(ArrowArrayStream*) { RefuseExport(); }

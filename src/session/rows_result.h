@@ -29,8 +29,6 @@ class RowsResult : public Result {
   /// `sql` is a query with columns `schema`.
   RowsResult(relational::Connection& connection, std::string sql, const columnar::Schema& schema,
              CellForm form);
-  /// A statement that has already begun and whose columns can be read as text as they are.
-  explicit RowsResult(std::unique_ptr<relational::ResultStream> stream);
 
   void Observe(RowsObserver observer) { observer_ = std::move(observer); }
   bool has_rows() const override { return true; }
@@ -53,7 +51,7 @@ class RowsResult : public Result {
   auto Placed(Call call);
   std::vector<std::vector<std::optional<std::string>>> Pull();
 
-  relational::Connection* connection_ = nullptr;  ///< where the query has not begun
+  relational::Connection* connection_;
   std::string sql_;
   CellForm form_ = CellForm::kText;
   std::vector<ColumnInfo> columns_;
@@ -63,6 +61,27 @@ class RowsResult : public Result {
   // The observer's owner may drop tables that the stream reads: the stream goes first.
   RowsObserver observer_;
   std::unique_ptr<relational::ResultStream> stream_;
+};
+
+/// A statement's rows that no query around it could cast: kept in a temp table until they are read.
+class KeptRows {
+ public:
+  KeptRows(relational::Connection& connection, std::unique_ptr<relational::ResultStream> rows);
+  ~KeptRows();
+  KeptRows(const KeptRows&) = delete;
+  KeptRows& operator=(const KeptRows&) = delete;
+
+  /// The query that reads them, with the columns' own names.
+  std::string Query() const;
+  const columnar::Schema& schema() const { return schema_; }
+  /// As a result, which drops the table in the end.
+  static std::unique_ptr<Result> Read(relational::Connection& connection,
+                                      std::unique_ptr<relational::ResultStream> rows,
+                                      CellForm form);
+
+ private:
+  relational::Connection& connection_;
+  columnar::Schema schema_;
 };
 
 /// A statement with an effect and no rows.

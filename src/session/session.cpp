@@ -92,6 +92,9 @@ class SessionImpl : public Session {
                                   sql::Statement read, const RunOptions& options);
   std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
                                    const RunOptions& options);
+  /// RunToFile for a statement that is no query but gives rows.
+  std::uint64_t CopyReturned(std::string_view script, const sql::Statement& statement,
+                             std::string_view copy, std::string_view path);
   /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix`
   /// of what runs.
   template <typename Call>
@@ -348,7 +351,7 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
       sql::ReadStatement(script, {statement.offset, statement.text.size()}, state_.config.dialect);
   switch (read.kind) {
     case sql::StatementKind::kQuery:
-      return read.before.empty();
+      return read.before.empty() || read.gives_rows;
     case sql::StatementKind::kExplain:
     case sql::StatementKind::kExplainAnalyze:
     case sql::StatementKind::kDescribe:
@@ -356,8 +359,9 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
     case sql::StatementKind::kSet:
     case sql::StatementKind::kCreateView:
     case sql::StatementKind::kDropView:
-    case sql::StatementKind::kOther:
       return false;
+    case sql::StatementKind::kOther:
+      return read.gives_rows;
   }
   return false;
 }
@@ -462,7 +466,7 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
     return std::make_unique<EffectResult>();
   }
   const bool is_plan = words.starts_with("EXPLAIN");
-  if (!is_plan) return std::make_unique<RowsResult>(std::move(stream));
+  if (!is_plan) return KeptRows::Read(connection, std::move(stream), options.form);
   std::string text;
   while (const auto batch = stream->Next()) {
     for (std::size_t row = 0; row < batch->rows(); ++row) {
@@ -473,11 +477,25 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
                                        KnownResult::Rows{{std::move(text)}}, true);
 }
 
+std::uint64_t SessionImpl::CopyReturned(std::string_view script, const sql::Statement& statement,
+                                        std::string_view copy, std::string_view path) {
+  auto stream = InScript(script, statement, statement.before.size(), [&] {
+    return state_.connection->Query(statement.before + statement.query + statement.after);
+  });
+  if (!stream->has_rows()) throw Error(ErrorCode::kUsage, "the statement gives no rows to write");
+  const KeptRows kept(*state_.connection, std::move(stream));
+  const auto rows = relational::QueryText(
+      *state_.connection,
+      fmt::format("COPY ({}) TO {} {}", kept.Query(), relational::QuoteText(path), copy),
+      relational::ErrorPlaces::kNone);
+  return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+}
+
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
                                      std::string_view format, std::string_view path) {
   sql::Statement read = Read(script, statement);
   const bool is_query = read.kind == sql::StatementKind::kQuery && read.before.empty();
-  if (!is_query) {
+  if (!is_query && (!read.gives_rows || read.has_ai)) {
     throw Error(ErrorCode::kUsage, "only the rows of a query can be written to a file",
                 base::Locate(script, statement.offset));
   }
@@ -488,6 +506,7 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
     return rows->WriteIpcFile(std::string(path));
   }
   const std::string copy = CopyOptions(format);
+  if (!is_query) return CopyReturned(script, read, copy, path);
   OpenNamedFiles(read);
   if (read.has_ai || InScript(script, read, 0, [&] { return NamesAiView(read); })) {
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))

@@ -148,6 +148,19 @@ std::optional<Cut> CutBehindCtes(const View& view) {
   return Cut{StatementKind::kQuery, 0, word + cut->begin, word + cut->end, word};
 }
 
+/// Of statements that are no queries.
+bool GivesRows(const View& view) {
+  constexpr std::array kWords = {"SHOW", "SUMMARIZE", "DESCRIBE", "DESC", "CALL", "EXECUTE"};
+  if (std::ranges::any_of(kWords, [&](const char* word) { return view.WordAt(0, word); })) {
+    return true;
+  }
+  const std::size_t word = PastCtes(view);
+  const bool changes =
+      view.WordAt(word, "INSERT") || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE");
+  return changes &&
+         view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "RETURNING"); }).has_value();
+}
+
 Cut CutStatement(const View& view) {
   const std::size_t end = view.tokens.size();
   std::size_t dropped = 0;
@@ -235,6 +248,7 @@ Statement WholeStatement(const View& view, Translation translation) {
                  "the query or subquery that reads it",
                  word)
            : fmt::format("AI calls in {} are not supported yet", word);
+  statement.gives_rows = GivesRows(view);
   ReadCreate(view, statement);
   statement.query = std::move(translation.sql);
   statement.map = std::move(translation.map);
@@ -269,6 +283,7 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
     ReadViewName(view, statement);
   }
   statement.quoted_names = QuotedNames(view, cut);
+  statement.gives_rows = cut.dropped == 0 && GivesRows(view);
   ReadCreate(view, statement);
   if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
   if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);

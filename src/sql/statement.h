@@ -41,6 +41,7 @@ struct Statement {
   std::size_t first_ai = 0;  ///< of kOther with AI calls: offset in the script
   std::string refusal;       ///< of kOther with AI calls: what to say where the syntax is right
   std::string before;        ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
+  bool gives_rows = false;  ///< no query, but of a kind that returns rows: SHOW, .. RETURNING
   std::string query;
   std::string after;
   SourceMap map;        ///< from offsets of `query` to offsets of the script
@@ -59,6 +60,8 @@ struct Statement {
   std::string setting;  ///< kSet: lower case, "quail_on_error"
   std::string value;    ///< kSet: decoded
 
+  /// Whether running it changes a table or a file, rather than only giving rows.
+  bool changes_data() const { return !before.empty() || !after.empty() || !then.empty(); }
   /// Where an offset of `query` lies in the user's script.
   TextPosition Locate(std::string_view script, std::size_t query_offset) const;
 };

@@ -63,13 +63,24 @@ class ExitCodes(CliTest):
 
     def test_values_that_mean_nothing_are_refused_before_anything_runs(self):
         for arguments, told in ((["--chunk-tokens", "-5"], "--chunk-tokens"), (["--seed", "-1"], "--seed"),
-                                (["--kv-tokens", "-1"], "--kv-tokens"), (["--threads", "-1"], "--threads"),
+                                (["--kv-tokens", "-1"], "--kv-tokens"), (["--threads", "-1"], "--threads: needs a whole number"),
+                                (["--threads", "100000"], "at most 1024"), (["--seed", "x"], "not 'x'"),
+                                (["--radix", "foo"], "pays, always, never"), (["--layout", "foo"], "plain, chat"),
+                                (["--report", "/nonexistent/r.json"], "r.json"),
                                 (["--backend", "foo"], "counting"),
                                 (["-t", "t=t.csv", "-t", "T=oracle.jsonl"], "twice")):
             with self.subTest(arguments):
                 done = self.run_quail(*arguments, "-c", "SELECT 1")
-                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual((done.returncode, done.stdout), (1 if "--report" in arguments else 2, ""))
                 self.assertIn(told, done.stderr)
+                self.assertNotIn("1797693", done.stderr)
+
+    def test_an_option_that_may_come_again_takes_one_value(self):
+        for arguments in (["-t", "u=t.csv"], ["--set", "quail_max_pairs=7"]):
+            done = self.run_quail(*arguments, "x.db", "-c", "CREATE TABLE kept AS SELECT 1 AS a")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertTrue((self.path / "x.db").exists())
+            (self.path / "x.db").unlink()
 
     def test_bad_values_of_a_benchmark(self):
         for arguments in (["--price", "-5"], ["--price", "nan"], ["--slice", "3/3", "--only", "IMDB-1,BIO-2"]):
@@ -106,6 +117,19 @@ class ExitCodes(CliTest):
 
     def test_no_model_is_loaded_without_ai(self):
         self.assertEqual(self.run_quail("-m", "missing.gguf", "-c", "SELECT 1").returncode, 0)
+
+
+class Many(CliTest):
+    def test_calls_of_one_statement(self):
+        pair = " AND ".join(f"AI_FILTER(PROMPT('q{i} {{0}} {{1}}', a.body, b.body))" for i in range(100))
+        done = self.run_oracle("-c", f"SELECT count(*) FROM t a, t b WHERE a.id = 1 AND b.id < 3 AND {pair}")
+        self.assertEqual((done.returncode, done.stdout.splitlines()[1:]), (0, ["2"]), done.stderr)
+
+    def test_more_calls_than_a_statement_holds(self):
+        terms = ", ".join(f"AI_FILTER(PROMPT('q{i}'))" for i in range(4097))
+        done = self.run_oracle("-c", f"SELECT {terms}")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("at most 4096 different AI calls", done.stderr)
 
 
 class Errors(CliTest):
@@ -329,6 +353,37 @@ class Formats(CliTest):
     def test_statements_without_rows_print_nothing(self):
         done = self.run_quail("-c", "CREATE TABLE x (a INT); INSERT INTO x VALUES (1); SELECT a FROM x")
         self.assertEqual(done.stdout, "a\n1\n")
+
+    def test_every_type_that_a_statement_returns_is_written_as_a_query_writes_it(self):
+        values = ("1::HUGEINT AS h, 1.5::DECIMAL(30,2) AS d, DATE '2024-02-03' AS a, TIME '01:02:03' AS b, "
+                  "TIMESTAMP '2024-02-03 04:05:06' AS c, TIMESTAMPTZ '2024-02-03 04:05:06+00' AS z, INTERVAL 3 MONTH AS v, "
+                  "uuid() AS u, unhex('AA') AS o, [1, NULL] AS l, {'x': 1, 'the y': 'z'} AS s, MAP {'k': [2]} AS m, "
+                  "'b'::ENUM('a', 'b') AS e, union_value(n := 1) AS w, '101'::BIT AS t, NULL AS nothing, [1, 2]::INT[2] AS f, "
+                  "TRUE AS q, 2.5::FLOAT AS g, '{\"a\": 1}'::JSON AS j")
+        script = (f"CREATE TABLE x AS SELECT {values} LIMIT 0; INSERT INTO x SELECT {values} RETURNING *; FROM x; "
+                  "PREPARE p AS FROM x; EXECUTE p")
+        for form, row in (("csv", 1), ("jsonl", 0)):
+            done = self.run_quail("--format", form, "-c", script)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            lines = done.stdout.splitlines()
+            part = len(lines) // 3
+            self.assertIn("2024-02-03", lines[row])
+            self.assertEqual(lines[:part], lines[part:2 * part])
+            self.assertEqual(lines[:part], lines[2 * part:])
+
+    def test_statements_that_list_things_show_every_column(self):
+        for statement, told in (("SHOW ALL TABLES", "[id, body]"), ("SUMMARIZE t", "approx_unique"),
+                                ("PRAGMA table_info('t')", "body"), ("CALL pragma_version()", "library_version"),
+                                ("CREATE TABLE u AS FROM t; DELETE FROM u WHERE id = 1 RETURNING [id] AS ids", "[1]")):
+            with self.subTest(statement):
+                done = self.run_oracle("-c", statement)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(told, done.stdout)
+                if statement.startswith("PRAGMA"):
+                    continue
+                done = self.run_oracle("-o", "x.parquet", "-c", statement)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(self.run_quail("-c", "SELECT count(*) > 0 FROM 'x.parquet'").stdout.splitlines()[1], "true")
 
     def test_explain(self):
         done = self.run_oracle("--explain", "--format", "jsonl", "-c", FILTER)
@@ -577,6 +632,20 @@ class Budgets(CliTest):
         report = json.loads((self.path / "report.json").read_text())
         self.assertEqual(report["calls"]["error"], 3)
         self.assertEqual(report["errors"], [{"reason": "budget: quail_max_seconds is 0", "count": 3, "rows": 3}])
+
+
+    def test_a_budget_changes_nothing(self):
+        (self.path / "out.csv").write_text("old")
+        call = "AI_FILTER(PROMPT('snow? {0}', body))"
+        for change in (f"CREATE TABLE c AS SELECT * FROM t WHERE {call}", f"INSERT INTO u SELECT id, body FROM t WHERE {call}",
+                       f"UPDATE u SET body = 'x' WHERE NOT coalesce({call}, FALSE)", f"DELETE FROM u WHERE NOT coalesce({call}, FALSE)",
+                       f"COPY (SELECT * FROM t WHERE {call}) TO 'out.csv'"):
+            with self.subTest(change):
+                done = self.run_oracle("--set", "quail_max_seconds=0", "-c", f"CREATE TABLE u AS FROM t; {change}")
+                self.assertEqual(done.returncode, 4)
+                self.assertIn("quail_max_seconds is 0: 3 inputs were left undecided", done.stderr)
+                self.assertNotIn("is NULL", done.stderr)
+                self.assertEqual((self.path / "out.csv").read_text(), "old")
 
 
 class Checkpoints(CliTest):

@@ -9,7 +9,8 @@
 namespace quail::exec {
 namespace {
 
-constexpr unsigned kStageShift = 48;
+/// Bits of a tag's own part: the item, over it the stage.
+constexpr unsigned kStageShift = 32;
 
 }  // namespace
 
@@ -17,6 +18,7 @@ AskFilter::AskFilter(const StepContext& context, Domain domain, Options options)
     : StepRun(context), domain_(std::move(domain)), options_(std::move(options)) {
   counters_.kind = options_.is_column ? "column" : "filter";
   counters_.rows_in = domain_.total_weight();
+  QUAIL_CHECK_EQ(std::uint64_t{domain_.size()} >> kStageShift, 0U);
   waits_.resize(domain_.size());
   for (const Stage& stage : options_.stages) {
     const std::set<std::size_t> used(stage.columns.begin(), stage.columns.end());

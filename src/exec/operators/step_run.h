@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "exec/evaluator.h"
 #include "exec/other_reads.h"
 #include "exec/statement_verdicts.h"
@@ -60,8 +61,9 @@ class StepRun {
   explicit StepRun(const StepContext& context) : context_(context) {}
 
   /// A tag's lower bits belong to the operator.
-  static constexpr unsigned kPlaceShift = 56;
+  static constexpr unsigned kPlaceShift = 48;
   std::uint64_t Tag(std::uint64_t own) const {
+    QUAIL_CHECK_EQ(own >> kPlaceShift, 0U);
     return own | (std::uint64_t{context_.place} << kPlaceShift);
   }
   static std::uint64_t OwnTag(std::uint64_t tag) {

@@ -141,6 +141,17 @@ TEST_F(ExecutorTest, LaterPredicatesAreAskedOfSurvivorsOnly) {
   EXPECT_EQ(step(0).rows_out, 1U);
 }
 
+TEST_F(ExecutorTest, AStepHoldsMorePredicatesThanAByteCounts) {
+  AddRelation("t", "(1,'yes'),(2,'no')");
+  plan::AskFilterStep filter{RelationId(0), {}, {}};
+  for (int i = 0; i < 300; ++i) {
+    filter.predicates.push_back({AddCall("number " + std::to_string(i) + " {0}", {0})});
+  }
+  plan_.steps.push_back(filter);
+  EXPECT_EQ(Run("SELECT k FROM t WHERE quail_verdict(299, id_body)"), (Rows{"1"}));
+  EXPECT_EQ(step(0).distinct, 301U);
+}
+
 TEST_F(ExecutorTest, CrossJoinAsksSurvivorsOfEarlierFilters) {
   AddRelation("a", "(1,'yes x'),(2,'yes w'),(3,'x'),(4,'yes x'),(5,NULL)");
   AddRelation("b", "(1,'x'),(2,'w'),(3,'x'),(4,NULL)");

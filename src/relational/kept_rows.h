@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "relational/connection.h"
+#include "relational/duckdb_session.h"
+
+namespace quail::relational {
+
+/// Connection::Keep.
+void KeepRows(DuckDbSession& session, Connection& connection, std::unique_ptr<ResultStream> rows,
+              std::string_view table);
+
+}  // namespace quail::relational
