@@ -41,7 +41,7 @@ struct Statement {
   std::size_t first_ai = 0;  ///< of kOther with AI calls: offset in the script
   std::string refusal;       ///< of kOther with AI calls: what to say where the syntax is right
   std::string before;        ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
-  bool gives_rows = false;  ///< no query, but of a kind that returns rows: SHOW, .. RETURNING
+  bool gives_rows = false;   ///< no query, but of a kind that returns rows: SHOW, .. RETURNING
   std::string query;
   std::string after;
   SourceMap map;        ///< from offsets of `query` to offsets of the script
