@@ -12,7 +12,7 @@ import cli_test
 
 
 class Checkpoints(cli_test.CliTest):
-    cli_test.ROWS = 60000
+    ROWS = 60000
     RULES = "".join(json.dumps({"contains": [f"never {i}"], "verdict": True}) + "\n" for i in range(100))
 
     def setUp(self):
