@@ -169,10 +169,8 @@ void BlockBinder::BindCall(Json& node) {
   call.options = read.options;
   call.position = source_.PlaceOf(node);
   std::vector<BoundArgument> arguments;
-  ItemSet all = 0;
   for (Json& argument : read.prompt.arguments) {
     arguments.push_back({&argument, scope_.ResolveArgument(argument, place_.nested)});
-    all |= arguments.back().reads.items;
   }
   if (arguments.empty() && call.kind != CallKind::kCountTokens) {
     state_.AddNotice(
