@@ -47,6 +47,14 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return quail::infer::AllocateOrFail(bytes, static_cast<std::size_t>(alignment));
 }
+// The library's own would do; a sanitizer's does not come here.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return quail::infer::AllocateOrFail(bytes, alignof(std::max_align_t));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
