@@ -21,6 +21,8 @@ SKIPPED = 77
 QUESTION = "AI_FILTER(PROMPT('Is this about the weather? {0}', body))"
 PAIR = "AI_FILTER(PROMPT('The person in {0} likes {1}.', l.body, r.body))"
 
+NOT_SANITIZED = unittest.skipIf("QUAIL_TEST_SANITIZED" in os.environ, "texts as long as the context take many minutes")
+
 
 class ModelTest(unittest.TestCase):
     def setUp(self):
@@ -160,6 +162,7 @@ class ModelTest(unittest.TestCase):
     # The model's context is 8,192 tokens; the KV memory holds less, so that this is quick.
     SHORT = ("--kv-memory", "96M")
 
+    @NOT_SANITIZED
     def test_on_long_asks_about_a_part_of_the_text(self):
         self.write_rows("t.jsonl", ["It rains.", "It rains and rains. " * 4000])
         asked = [f"{QUESTION[:-1]}, {{'on_long': '{how}'}}) IS NULL AS {how}" for how in ("error", "head", "tail", "middle")]
@@ -170,6 +173,7 @@ class ModelTest(unittest.TestCase):
         self.assertEqual(report["calls"]["error"], 1)
         self.assertRegex("|".join(report["notices"]), r"3 prompts were longer than the \d+ tokens that fit")
 
+    @NOT_SANITIZED
     def test_the_verdict_is_that_of_the_part_that_stays(self):
         text = "".join(f"Line {i} of it. " for i in range(2000))
         self.write_rows("t.jsonl", [text])
@@ -181,6 +185,7 @@ class ModelTest(unittest.TestCase):
         self.assertEqual((tokens["cut_asks"], tokens["regret"]), (3, 0))
         self.assertGreater(tokens["requested"], 2 * tokens["fresh"])
 
+    @NOT_SANITIZED
     def test_a_cut_text_is_asked_as_its_part_is(self):
         probability = "AI_PROB(PROMPT('Is this about the weather? {0}', body), {'on_long': 'head'}) AS p"
         self.write_rows("t.jsonl", [" rain"])
@@ -261,7 +266,7 @@ class ModelTest(unittest.TestCase):
         self.assertIn("in layout chat (--adapter none runs it without)", done.stderr)
         done = self.run_quail(sql, "--layout", "poem")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("'poem' is none of plain, chat", done.stderr)
+        self.assertIn("--layout cannot be 'poem'", done.stderr)
 
     def test_a_later_statement_reads_what_an_earlier_one_computed(self):
         self.write_rows("t.jsonl", [f"{name} says that it rains in the far north, and has said so for years." for name in "abcdef"])
