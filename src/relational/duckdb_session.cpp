@@ -8,7 +8,10 @@
 namespace quail::relational {
 
 void DuckDbSession::ThrowIfInterrupted() const {
-  if (interrupted) throw Error(ErrorCode::kInterrupted, "interrupted");
+  if (!interrupted) return;
+  // A statement that began after the interrupt has forgotten it, and its threads are at work already.
+  api.interrupt(connection.get());
+  throw Error(ErrorCode::kInterrupted, "interrupted");
 }
 
 void DuckDbSession::Throw(const char* duckdb_message, const std::string* sql) const {

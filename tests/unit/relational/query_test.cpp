@@ -199,6 +199,25 @@ TEST_F(QueryTest, TwoThreadsMayInterruptAtOnceAndAtAnyMoment) {
   EXPECT_EQ(Single("SELECT 1"), "1");
 }
 
+// Before, while and after DuckDB begins the statement, which makes it forget an earlier interrupt.
+TEST_F(QueryTest, AnInterruptAtAnyMomentOfTheBeginningEndsTheStatement) {
+  using Clock = std::chrono::steady_clock;
+  for (int round = 0; round < 300; ++round) {
+    const auto at = Clock::now() + std::chrono::microseconds(5 * round);
+    std::thread other([&] {
+      while (Clock::now() < at) {
+      }
+      connection->Interrupt();
+    });
+    const Error error = QueryError(
+        "SELECT count(*) FROM range(100000000) a, range(100000) b WHERE a.range + b.range < 0");
+    other.join();
+    EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+    connection->Resume();
+    ASSERT_EQ(Single("SELECT 1"), "1") << round;
+  }
+}
+
 TEST_F(QueryTest, AnInterruptThatComesBetweenStatementsIsNotLost) {
   Rows("CREATE TEMP TABLE made AS SELECT 1 AS a");
   connection->Interrupt();
