@@ -9,7 +9,8 @@ namespace quail::relational {
 
 void DuckDbSession::ThrowIfInterrupted() const {
   if (!interrupted) return;
-  // A statement that began after the interrupt has forgotten it, and its threads are at work already.
+  // A statement that began after the interrupt has forgotten it, and its threads are at work
+  // already.
   api.interrupt(connection.get());
   throw Error(ErrorCode::kInterrupted, "interrupted");
 }
