@@ -310,4 +310,12 @@ std::unique_ptr<PromptForest> PromptForest::Create(const Model& model, Backend& 
   return std::make_unique<Forest>(model, backend, config);
 }
 
+std::int32_t ForestCounters::MedianChunk() const {
+  QUAIL_CHECK(!chunk_sizes.empty());
+  std::vector<std::int32_t> sizes = chunk_sizes;
+  const auto median = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::ranges::nth_element(sizes, median);
+  return *median;
+}
+
 }  // namespace quail::infer

@@ -129,6 +129,9 @@ struct ForestCounters {
   std::int64_t kv_held_tokens = 0;        ///< KV held by such nodes after the last Next
   std::uint64_t attention_pairs = 0;      ///< query-key pairs of one head, summed over all rows
   double model_seconds = 0;               ///< wall time in forward passes
+
+  /// Of chunk_sizes, the upper one of two. REQUIRES: there are any.
+  std::int32_t MedianChunk() const;
 };
 
 /// Plans, packs and runs asks over a model with KV computed once a path. One thread. The tokens of

@@ -14,6 +14,7 @@
 #include "plan/binder.h"
 #include "relational/quote.h"
 #include "session/connection_catalog.h"
+#include "session/copy_to_file.h"
 #include "session/describe.h"
 #include "session/on_demand_estimate.h"
 #include "session/planning_device.h"
@@ -434,12 +435,8 @@ std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view cop
       [&] {
         Plan();
         RunSteps();
-        const auto rows =
-            relational::QueryText(*state_.connection,
-                                  fmt::format("COPY ({}\n) TO {} {}", plan_.final_sql,
-                                              relational::QuoteText(path), copy_options),
-                                  relational::ErrorPlaces::kNone);
-        const std::uint64_t count = rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+        const std::uint64_t count = CopyToFile(*state_.connection, plan_.final_sql, path,
+                                               copy_options, relational::ErrorPlaces::kNone);
         report_.rows = count;
         Close();
         return count;

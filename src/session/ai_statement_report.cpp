@@ -12,6 +12,19 @@
 #include "spec/roofline.h"
 
 namespace quail::session {
+namespace {
+
+bool FallsIntoElse(const plan::PhysicalPlan& plan, std::size_t step) {
+  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step]);
+  return column != nullptr &&
+         std::ranges::find(plan.case_calls, column->call) != plan.case_calls.end();
+}
+
+std::string Counted(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
 
 void AiStatement::TellOfCuts() {
   std::uint64_t cut = 0;
@@ -19,10 +32,10 @@ void AiStatement::TellOfCuts() {
     if (step.counters.tokens) cut += step.counters.tokens->cut_asks;
   }
   if (cut == 0) return;
-  Notice(fmt::format(
-      "{} longer than the {} tokens that fit: a part of the texts was left out, as "
-      "on_long says",
-      cut == 1 ? "1 prompt was" : fmt::format("{} prompts were", cut), LongestPrompt()));
+  Notice(
+      fmt::format("{} {} longer than the {} tokens that fit: a part of the texts was left out, as "
+                  "on_long says",
+                  Counted(cut, "prompt"), cut == 1 ? "was" : "were", LongestPrompt()));
 }
 
 void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
@@ -50,20 +63,6 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
   FillFailures();
   FillModel();
 }
-
-namespace {
-
-bool FallsIntoElse(const plan::PhysicalPlan& plan, std::size_t step) {
-  const auto* column = std::get_if<plan::AskColumnStep>(&plan.steps[step]);
-  return column != nullptr &&
-         std::ranges::find(plan.case_calls, column->call) != plan.case_calls.end();
-}
-
-std::string Counted(std::uint64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
-}  // namespace
 
 /// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
 void AiStatement::TellOfElse() {
@@ -142,11 +141,9 @@ void AiStatement::FillModel() {
   report_.minimum_tokens = counters.minimum_tokens;
   RunReport::Chunks chunks;
   chunks.count = counters.chunks;
-  auto sizes = counters.chunk_sizes;
-  if (!sizes.empty()) {
-    std::ranges::sort(sizes);
-    chunks.median_tokens = sizes[sizes.size() / 2];
-    chunks.max_tokens = sizes.back();
+  if (!counters.chunk_sizes.empty()) {
+    chunks.median_tokens = counters.MedianChunk();
+    chunks.max_tokens = *std::ranges::max_element(counters.chunk_sizes);
   }
   report_.chunks = chunks;
   RunReport::Kv kv;

@@ -17,11 +17,12 @@
 #include "relational/quote.h"
 #include "session/ai_statement.h"
 #include "session/change_check.h"
-#include "session/connection_catalog.h"
+#include "session/copy_to_file.h"
 #include "session/describe.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
 #include "session/user_position.h"
+#include "session/view_statements.h"
 #include "sql/ai_function.h"
 #include "sql/duckdb_ast.h"
 #include "sql/statement.h"
@@ -30,29 +31,6 @@ namespace quail::session {
 namespace {
 
 using Statement = Session::Statement;
-
-/// "(FORMAT parquet)" for the formats that the engine's COPY writes.
-std::string CopyOptions(std::string_view format) {
-  // The engine's own temporary file would take the place of a link, /dev/stdout for one.
-  if (format == "parquet") return "(FORMAT parquet, USE_TMP_FILE false)";
-  if (format == "csv") return "(FORMAT csv, HEADER true, USE_TMP_FILE false)";
-  if (format == "json") return "(FORMAT json, ARRAY true, USE_TMP_FILE false)";
-  throw Error(
-      ErrorCode::kUnsupported,
-      fmt::format("format {} is not supported yet (parquet, arrow, csv, json are)", format));
-}
-
-/// "table", "view" or nothing: what the relational engine has under a name without a schema.
-std::string KindOfName(relational::Connection& connection, std::string_view name) {
-  const auto rows = relational::QueryText(
-      connection,
-      fmt::format("SELECT kind FROM (SELECT 'table' AS kind, table_name AS name, schema_name, "
-                  "temporary FROM duckdb_tables() UNION ALL SELECT 'view', view_name, schema_name, "
-                  "temporary FROM duckdb_views()) WHERE lower(name) = lower({}) AND (temporary OR "
-                  "schema_name = current_schema()) ORDER BY temporary DESC LIMIT 1",
-                  relational::QuoteText(name)));
-  return rows.empty() ? "" : rows[0][0].value_or("");
-}
 
 class SessionImpl : public Session {
  public:
@@ -104,24 +82,13 @@ class SessionImpl : public Session {
   void OpenCheckpoint();
   void RegisterErrorsTable();
   void RegisterFunctionsTable();
-  /// CREATE VIEW with AI calls: kept here.
-  void KeepView(std::string_view script, sql::Statement statement);
-  bool NamesAiView(const sql::Statement& statement);
-  /// The statement as it is read where a query of it asks, if such a view is in it.
-  std::optional<sql::Statement> OverAiViews(std::string_view script, const Statement& statement);
-  /// Runs `call`; the engine does not know those views, so its Error that one does not exist goes
-  /// on as one that says what it is.
-  template <typename Call>
-  auto AboutAiViews(std::string_view script, const Statement& statement, Call call);
-  /// The relational engine and the views here do not know each other's names. Whether there is
-  /// nothing to do for CREATE .. IF NOT EXISTS; throws Error{kBind} for a name that is taken.
-  bool IsMade(std::string_view script, const Statement& statement, const sql::Statement& read);
   /// Files that a statement names and the relational engine cannot read become tables of that name.
   void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
   void ReportFailure(const Statement& statement, const Error& error);
 
   SessionState state_;
+  ViewStatements views_{state_};
 };
 
 SessionImpl::SessionImpl(const Config& config) : state_(config) {
@@ -233,63 +200,6 @@ void SessionImpl::RegisterFunctionsTable() {
   state_.connection->Register(std::move(functions));
 }
 
-bool SessionImpl::NamesAiView(const sql::Statement& statement) {
-  using Kind = sql::StatementKind;
-  const bool query = statement.kind == Kind::kQuery || statement.kind == Kind::kExplain ||
-                     statement.kind == Kind::kExplainAnalyze || statement.kind == Kind::kDescribe ||
-                     statement.kind == Kind::kCreateView;
-  if (!query || state_.views.empty()) return false;
-  ConnectionCatalog catalog(*state_.connection);
-  sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
-  return state_.views.Expand(tree, catalog);
-}
-
-std::optional<sql::Statement> SessionImpl::OverAiViews(std::string_view script,
-                                                       const Statement& statement) {
-  if (state_.views.empty()) return std::nullopt;
-  std::optional<sql::Statement> read;
-  bool found = false;
-  // What cannot be read in this way the engine is asked about.
-  Quietly([&] {
-    read =
-        sql::ReadAsAsking(script, {statement.offset, statement.text.size()}, state_.config.dialect);
-    found = read && NamesAiView(*read);
-  });
-  if (!found) return std::nullopt;
-  read->has_ai = true;
-  return read;
-}
-
-template <typename Call>
-auto SessionImpl::AboutAiViews(std::string_view script, const Statement& statement, Call call) {
-  return Reworded(call, [&](const Error& error) {
-    const std::string view = state_.views.NotFoundIn(error.what());
-    if (view.empty()) return error;
-    const auto at = sql::FindName(script, {statement.offset, statement.text.size()},
-                                  state_.config.dialect, view);
-    return Error(ErrorCode::kUnsupported,
-                 fmt::format("{} is a view with AI calls, kept for this connection: it can be read "
-                             "in queries, not stand here",
-                             view),
-                 base::Locate(script, at.value_or(statement.offset)));
-  });
-}
-
-bool SessionImpl::IsMade(std::string_view script, const Statement& statement,
-                         const sql::Statement& read) {
-  const bool is_view = read.kind == sql::StatementKind::kCreateView;
-  const std::string& name = is_view ? read.view : read.table;
-  if (name.empty()) return false;
-  const bool ours = state_.views.contains(name);
-  // Names among its own the engine sees to.
-  if (!ours && !(is_view && read.has_ai)) return false;
-  const std::string taken_by = ours ? "view" : KindOfName(*state_.connection, name);
-  if (taken_by.empty() || (read.or_replace && is_view && taken_by == "view")) return false;
-  if (read.if_not_exists && is_view && taken_by == "view") return true;
-  throw Error(ErrorCode::kBind, fmt::format("there is a {} named \"{}\" already", taken_by, name),
-              base::Locate(script, statement.offset));
-}
-
 void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {
   for (const std::string& name : statement.quoted_names) {
     std::error_code ignored;
@@ -297,18 +207,6 @@ void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {
         name.find('*') != std::string::npos || std::filesystem::exists(name, ignored);
     if (relational::IsIpcFile(name) && names_file) RegisterFile(name, name);
   }
-}
-
-void SessionImpl::KeepView(std::string_view script, sql::Statement statement) {
-  ConnectionCatalog catalog(*state_.connection);
-  sql::Json tree = sql::ReadTree(catalog.Parse(statement.query));
-  state_.views.Expand(tree, catalog);
-  statement.kind = sql::StatementKind::kDescribe;
-  statement.before.clear();
-  plan::Bind({script, statement, "quail_r", &state_.views}, catalog);
-  relational::QueryText(*state_.connection,
-                        "DROP VIEW IF EXISTS " + relational::QuoteName(statement.view));
-  state_.views.Keep(statement.view, std::move(sql::QueryNode(tree)), statement.view_columns);
 }
 
 void SessionImpl::ReportFailure(const Statement& statement, const Error& error) {
@@ -390,8 +288,8 @@ std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statemen
                                          const RunOptions& options) {
   sql::Statement read = Observed([&] { return Read(script, statement); },
                                  [&](const Error& error) { ReportFailure(statement, error); });
-  return AboutAiViews(script, statement,
-                      [&] { return RunRead(script, statement, std::move(read), options); });
+  return Reworded([&] { return RunRead(script, statement, std::move(read), options); },
+                  [&](const Error& error) { return views_.Reword(error, script, statement); });
 }
 
 std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Statement& statement,
@@ -404,14 +302,14 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
   }
   OpenNamedFiles(read);
   if (!read.has_ai) {
-    read.has_ai = InScript(script, read, 0, [&] { return NamesAiView(read); });
+    read.has_ai = InScript(script, read, 0, [&] { return views_.Names(read); });
   }
   if (!read.has_ai && read.kind == sql::StatementKind::kOther) {
-    if (auto asking = OverAiViews(script, statement)) read = *std::move(asking);
+    if (auto asking = views_.ReadOver(script, statement)) read = *std::move(asking);
   }
-  if (IsMade(script, statement, read)) return std::make_unique<EffectResult>();
+  if (views_.IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
-    KeepView(script, std::move(read));
+    views_.Keep(script, std::move(read));
     if (!state_.config.database.empty() && state_.config.on_notice) {
       state_.config.on_notice(
           "the view has AI calls: it is kept for this connection, not in the database file");
@@ -484,11 +382,7 @@ std::uint64_t SessionImpl::CopyReturned(std::string_view script, const sql::Stat
   });
   if (!stream->has_rows()) throw Error(ErrorCode::kUsage, "the statement gives no rows to write");
   const KeptRows kept(*state_.connection, std::move(stream));
-  const auto rows = relational::QueryText(
-      *state_.connection,
-      fmt::format("COPY ({}) TO {} {}", kept.Query(), relational::QuoteText(path), copy),
-      relational::ErrorPlaces::kNone);
-  return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+  return CopyToFile(*state_.connection, kept.Query(), path, copy, relational::ErrorPlaces::kNone);
 }
 
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
@@ -500,7 +394,9 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
                 base::Locate(script, statement.offset));
   }
   if (format == "arrow") {
-    const auto result = Run(script, statement, {});
+    const auto result =
+        Reworded([&] { return RunRead(script, statement, std::move(read), {}); },
+                 [&](const Error& error) { return views_.Reword(error, script, statement); });
     auto* rows = dynamic_cast<RowsResult*>(result.get());
     QUAIL_CHECK(rows != nullptr);
     return rows->WriteIpcFile(std::string(path));
@@ -508,16 +404,13 @@ std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& s
   const std::string copy = CopyOptions(format);
   if (!is_query) return CopyReturned(script, read, copy, path);
   OpenNamedFiles(read);
-  if (read.has_ai || InScript(script, read, 0, [&] { return NamesAiView(read); })) {
+  if (read.has_ai || InScript(script, read, 0, [&] { return views_.Names(read); })) {
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
         ->RunToFile(path, copy);
   }
-  constexpr std::string_view kBefore = "COPY (";
-  const std::string sql =
-      fmt::format("{}{}\n) TO {} {}", kBefore, read.query, relational::QuoteText(path), copy);
-  const auto rows = InScript(script, read, kBefore.size(),
-                             [&] { return relational::QueryText(*state_.connection, sql); });
-  return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+  return InScript(script, read, kCopyBefore.size(), [&] {
+    return CopyToFile(*state_.connection, read.query, path, copy, relational::ErrorPlaces::kInSql);
+  });
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <vector>
 
 namespace quail::session {
 namespace {
@@ -27,15 +25,13 @@ std::string DoubtOfModel(std::uint64_t equal_margins) {
 std::string DoubtOfKvRoom(const infer::ForestCounters& counters,
                           const infer::ForestConfig& config) {
   const bool crowded = counters.evictions > 0 || 5 * counters.kv_peak_tokens > 4 * config.kv_tokens;
-  std::vector<std::int32_t> sizes = counters.chunk_sizes;
-  if (!crowded || sizes.size() < kFewestChunks) return "";
-  const auto median = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::ranges::nth_element(sizes, median);
-  if (2 * *median >= config.chunk_tokens) return "";
+  if (!crowded || counters.chunk_sizes.size() < kFewestChunks) return "";
+  const std::int32_t median = counters.MedianChunk();
+  if (2 * median >= config.chunk_tokens) return "";
   return fmt::format(
       "forward passes were half empty, {} of {} tokens in the median: keys and "
       "values of {} tokens are little room for these texts (--kv-memory)",
-      *median, config.chunk_tokens, config.kv_tokens);
+      median, config.chunk_tokens, config.kv_tokens);
 }
 
 }  // namespace quail::session

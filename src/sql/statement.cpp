@@ -255,24 +255,27 @@ Statement WholeStatement(const View& view, Translation translation) {
   return statement;
 }
 
+Translation TranslateTokens(const View& view, std::size_t begin, std::size_t end,
+                            const DialectRules& rules) {
+  return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
+}
+
 Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& rules) {
-  const auto translate = [&](std::size_t begin, std::size_t end) {
-    return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
-  };
-  const Translation before = translate(std::max(cut.dropped, cut.ctes_end), cut.begin);
-  const Translation after = translate(cut.end, view.tokens.size());
+  const Translation before =
+      TranslateTokens(view, std::max(cut.dropped, cut.ctes_end), cut.begin, rules);
+  const Translation after = TranslateTokens(view, cut.end, view.tokens.size(), rules);
   for (const Translation* side : {&before, &after}) {
     if (side->has_ai) {
       throw Error(ErrorCode::kUnsupported, "an AI call cannot stand here",
                   base::Locate(view.text, side->first_ai));
     }
   }
-  Translation query = translate(cut.begin, cut.end);
+  Translation query = TranslateTokens(view, cut.begin, cut.end, rules);
   Statement statement;
   statement.kind = cut.kind;
   statement.has_ai = query.has_ai;
   if (cut.ctes_end > 0) {
-    Translation ctes = translate(0, cut.ctes_end);
+    Translation ctes = TranslateTokens(view, 0, cut.ctes_end, rules);
     statement.has_ai |= ctes.has_ai;
     statement.query = fmt::format("{} ", ctes.sql);
     statement.map = std::move(ctes.map);
@@ -327,9 +330,6 @@ std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& r
   while (view.SymbolAt(name_end, ".") && view.NameAt(name_end + 1)) name_end += 2;
   const std::size_t to = PastParentheses(view, name_end);
   if (!view.WordAt(to, "TO")) return std::nullopt;
-  const auto translate = [&](std::size_t begin, std::size_t end) {
-    return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
-  };
   Statement statement;
   statement.kind = StatementKind::kQuery;
   const auto emit = [&](std::string_view sql, std::size_t token) {
@@ -337,11 +337,11 @@ std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& r
     statement.query += sql;
   };
   emit("SELECT ", 0);
-  emit(to == name_end ? "*" : translate(name_end + 1, to - 1).sql, name_end);
+  emit(to == name_end ? "*" : TranslateTokens(view, name_end + 1, to - 1, rules).sql, name_end);
   emit(" FROM ", 0);
-  emit(translate(1, name_end).sql, 1);
+  emit(TranslateTokens(view, 1, name_end, rules).sql, 1);
   statement.before = "COPY (";
-  statement.after = fmt::format(") {}", translate(to, view.tokens.size()).sql);
+  statement.after = fmt::format(") {}", TranslateTokens(view, to, view.tokens.size(), rules).sql);
   return statement;
 }
 
