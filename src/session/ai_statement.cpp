@@ -12,7 +12,6 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
-#include "relational/quote.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
 #include "session/describe.h"

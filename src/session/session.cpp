@@ -12,9 +12,7 @@
 #include "base/mapped_file.h"
 #include "base/text_position.h"
 #include "exec/oracle.h"
-#include "plan/binder.h"
 #include "relational/file_table.h"
-#include "relational/quote.h"
 #include "session/ai_statement.h"
 #include "session/change_check.h"
 #include "session/copy_to_file.h"
@@ -24,7 +22,6 @@
 #include "session/user_position.h"
 #include "session/view_statements.h"
 #include "sql/ai_function.h"
-#include "sql/duckdb_ast.h"
 #include "sql/statement.h"
 
 namespace quail::session {
