@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a plan of trainings on all GPUs of a machine within a time, and prints what each reached.
 
-    judge_plan.py PACK WORK explore [--seconds 575] [--beside 2] [--only NAME ..] [--keep FOLDER]
+    judge_plan.py PACK WORK explore [--seconds 575] [--gpus N ..] [--beside 2] [--only NAME ..] [--keep FOLDER]
     judge_plan.py PACK WORK final --options "--teacher ../fold0.npz ../fold1.npz" [--seeds 0 1 2 3]
     judge_plan.py PACK WORK explore --extra "--steps 2 --batch 4"     to try the program, also without a GPU
 
@@ -70,7 +70,8 @@ class Scheduler:
 
     def __init__(self, pack, work, arguments):
         self.pack, self.work, self.arguments = pack, work, arguments
-        self.slots = [str(gpu) for _ in range(arguments.beside) for gpu in range(max(1, gpu_count()))]
+        gpus = arguments.gpus or range(max(1, gpu_count()))
+        self.slots = [str(gpu) for _ in range(arguments.beside) for gpu in gpus]
         self.running, self.began = {}, time.time()
 
     def has(self, name):
@@ -152,6 +153,7 @@ def main():
     parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2, 3])
     parser.add_argument('--only', nargs='+', help='these runs of `explore` and what they need')
     parser.add_argument('--seconds', type=float, default=575)
+    parser.add_argument('--gpus', type=int, nargs='+', help='numbers of the GPUs to use (default: all)')
     parser.add_argument('--beside', type=int, default=2, help='runs on one GPU')
     parser.add_argument('--extra', default='', help='options of judge_train.py for every training')
     parser.add_argument('--keep', type=pathlib.Path)
