@@ -9,8 +9,8 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "columnar/ipc_messages.h"
 #include "nanoarrow/nanoarrow.h"
 #include "nanoarrow/nanoarrow_ipc.h"
 #include "quail/error.h"
@@ -56,76 +56,6 @@ void SkipHead(std::FILE* file, const std::string& path) {
   std::fseek(file, kHead, SEEK_SET);
 }
 
-bool HasDictionary(const ArrowSchema& schema) {
-  if (schema.dictionary != nullptr) return true;
-  for (std::int64_t i = 0; i < schema.n_children; ++i) {
-    if (HasDictionary(*schema.children[i])) return true;
-  }
-  return false;
-}
-
-/// Whether the first batch of rows is compressed; false too where it cannot be told: then the
-/// reader has an error to tell. nanoarrow 0.9.0 does not decompress dictionaries.
-class CompressionProbe {
- public:
-  explicit CompressionProbe(std::FILE* file) : file_(file) {}
-  ~CompressionProbe() {
-    if (decoder_.private_data != nullptr) ArrowIpcDecoderReset(&decoder_);
-    if (schema_.release != nullptr) schema_.release(&schema_);
-  }
-  CompressionProbe(const CompressionProbe&) = delete;
-  CompressionProbe& operator=(const CompressionProbe&) = delete;
-
-  bool Find() {
-    if (ArrowIpcDecoderInit(&decoder_) != 0) return false;
-    while (ReadHeader()) {
-      if (decoder_.message_type == NANOARROW_IPC_MESSAGE_TYPE_RECORD_BATCH) {
-        return decoder_.codec != NANOARROW_IPC_COMPRESSION_TYPE_NONE;
-      }
-      if (decoder_.message_type == NANOARROW_IPC_MESSAGE_TYPE_SCHEMA && !ReadSchema()) return false;
-      if (std::fseek(file_, static_cast<long>(decoder_.body_size_bytes), SEEK_CUR) != 0) break;
-    }
-    return false;
-  }
-
- private:
-  bool ReadHeader() {
-    constexpr std::size_t kPrefix = 8;
-    header_.resize(kPrefix);
-    if (std::fread(header_.data(), 1, kPrefix, file_) != kPrefix) return false;
-    std::int32_t prefix = 0;
-    if (ArrowIpcDecoderPeekHeader(&decoder_, View(), &prefix, nullptr) != 0) return false;
-    const auto size = static_cast<std::size_t>(decoder_.header_size_bytes);
-    if (size <= kPrefix) return false;
-    header_.resize(size);
-    return std::fread(header_.data() + kPrefix, 1, size - kPrefix, file_) == size - kPrefix &&
-           ArrowIpcDecoderVerifyHeader(&decoder_, View(), nullptr) == 0 &&
-           ArrowIpcDecoderDecodeHeader(&decoder_, View(), nullptr) == 0;
-  }
-  bool ReadSchema() {
-    ArrowIpcDictionaryEncodings encodings{};
-    if (ArrowIpcDecoderDecodeSchemaWithDictionaries(&decoder_, &schema_, &encodings, nullptr) !=
-        0) {
-      return false;
-    }
-    const int fault =
-        ArrowIpcDecoderSetSchemaWithDictionaries(&decoder_, &schema_, &encodings, nullptr);
-    ArrowIpcDictionaryEncodingsReset(&encodings);
-    return fault == 0;
-  }
-  ArrowBufferView View() const {
-    ArrowBufferView view{};
-    view.data.data = header_.data();
-    view.size_bytes = static_cast<std::int64_t>(header_.size());
-    return view;
-  }
-
-  std::FILE* file_;
-  ArrowIpcDecoder decoder_{};
-  ArrowSchema schema_{};
-  std::vector<char> header_;
-};
-
 /// Releases what a stream still holds.
 class StreamOwner {
  public:
@@ -140,21 +70,12 @@ class StreamOwner {
   ArrowArrayStream* stream_;
 };
 
-void RefuseCompressed(const std::string& path) {
-  const File file = Open(path, "rb", "read");
-  SkipHead(file.get(), path);
-  if (!CompressionProbe(file.get()).Find()) return;
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("'{}': compressed Arrow files with dictionary columns are not supported "
-                          "yet; write it uncompressed, or as Parquet",
-                          path));
-}
-
 }  // namespace
 
 ArrowArrayStream OpenIpcFile(const std::string& path) {
   File file = Open(path, "rb", "read");
   SkipHead(file.get(), path);
+  CheckIpcMessages(file.get(), path);
   ArrowIpcInputStream input{};
   if (ArrowIpcInputStreamInitFile(&input, file.get(), 1) != 0) throw std::bad_alloc();
   file.release();  // closed with the stream
@@ -166,9 +87,7 @@ ArrowArrayStream OpenIpcFile(const std::string& path) {
   StreamOwner owner(&stream);
   ArrowSchema schema{};
   if (stream.get_schema(&stream, &schema) != 0) FailCorrupt(path, stream.get_last_error(&stream));
-  const bool dictionary = HasDictionary(schema);
   schema.release(&schema);
-  if (dictionary) RefuseCompressed(path);
   return std::exchange(stream, ArrowArrayStream{});
 }
 

@@ -34,6 +34,7 @@ class Reference {
   explicit Reference(const World& world) : oracle_(exec::Oracle::Parse(world.oracle, "world")) {
     relational::DuckDbOptions options;
     options.library_path = QUAIL_TEST_DUCKDB;
+    options.threads = 1;
     connection_ = relational::OpenDuckDb(options);
     connection_->Register(Function("ref_filter", relational::ScalarType::kBoolean));
     connection_->Register(Function("ref_prob", relational::ScalarType::kDouble));
@@ -117,6 +118,12 @@ void Show(std::size_t number, const RandomQuery& query, const Answer& ours, cons
 void ShowRefused(std::string_view by, const std::map<std::string, std::size_t>& refused) {
   for (const auto& [message, count] : refused)
     fmt::print("{} refused {}: {}\n", by, count, message);
+}
+
+std::size_t Total(const std::map<std::string, std::size_t>& counts) {
+  std::size_t total = 0;
+  for (const auto& [message, count] : counts) total += count;
+  return total;
 }
 
 /// Worlds are independent of each other, so threads share them out: what is said of one query stays
@@ -207,7 +214,8 @@ bool ReadNumber(std::string_view text, std::uint64_t& number) {
 }  // namespace
 }  // namespace quail::test
 
-/// sql_differential [QUERIES [SEED [ONLY]]]
+/// sql_differential [QUERIES [SEED [ONLY]]]: seeds share no worlds, so that a long run may be many
+/// processes with a seed each.
 int main(int argc, char** argv) {
   quail::test::Options options;
   std::uint64_t numbers[3] = {options.queries, options.seed, 0};
@@ -223,7 +231,8 @@ int main(int argc, char** argv) {
   const quail::test::Tally tally = quail::test::Run(options).All();
   quail::test::ShowRefused("Quail", tally.refused);
   quail::test::ShowRefused("DuckDB", tally.without_reference);
-  fmt::print("{} queries compared ({} with rows), {} differ\n", tally.compared, tally.with_rows,
+  fmt::print("seed {}: {} queries compared ({} with rows), {} refused by Quail, {} differ\n",
+             options.seed, tally.compared, tally.with_rows, quail::test::Total(tally.refused),
              tally.different);
   return tally.different == 0 && tally.compared > 0 ? 0 : 1;
 }
