@@ -243,11 +243,13 @@ void AiStatement::RunSteps() {
   }
   verdicts_ = std::make_unique<exec::StatementVerdicts>(plan_);
   state_.lookups.verdicts = verdicts_.get();
-  if (!state_.oracle && !state_.planted.answers) {
-    if (const std::string caution = state_.Model().Caution(); !caution.empty()) Notice(caution);
-  }
+  const bool judges = !state_.oracle && !state_.planted.answers;
+  if (judges && !state_.Model().Caution().empty()) Notice(state_.Model().Caution());
   exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
   if (!state_.oracle) state_.Model().KeepForLater(more_may_follow_);
+  if (judges && !state_.model->doubt_of_self_test().empty()) {
+    Notice(state_.model->doubt_of_self_test());
+  }
   std::optional<exec::PlantedEvaluator> planted;
   if (state_.planted.answers) planted.emplace(model, *state_.planted.answers);
   report_.planted_answers = state_.planted.name;

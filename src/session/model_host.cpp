@@ -18,6 +18,7 @@
 #include "quail/error.h"
 #include "session/device_choice.h"
 #include "session/known_models.h"
+#include "session/self_test.h"
 #include "session/statement_doubts.h"
 #include "session/user_position.h"
 #include "text/chat_template.h"
@@ -307,6 +308,24 @@ void ModelHost::LoadWeights() {
   forest.answer_rows = static_cast<std::int32_t>(request.answer_tokens.size());
   forest_ = config_.baseline ? infer::CreateRequestQueue(*model_, *backend_, forest)
                              : infer::PromptForest::Create(*model_, *backend_, forest);
+  TestModel();
+}
+
+void ModelHost::TestModel() {
+  if (config_.random_weights || tokenizer_ == nullptr) return;
+  if (backend_->info().backend == "counting") return;
+  const auto test = RunSelfTest({.model = *model_,
+                                 .backend = *backend_,
+                                 .tokenizer = *tokenizer_,
+                                 .words = answers_.words,
+                                 .chat = chat(),
+                                 .true_rows = static_cast<std::int32_t>(answers_.yes.size()),
+                                 .margin_scale = MarginScale()});
+  if (test) doubt_of_self_test_ = DoubtOfSelfTest(*test);
+}
+
+float ModelHost::MarginScale() const {
+  return adapter_ ? static_cast<float>(adapter_->info().margin_scale) : 1.0F;
 }
 
 void ModelHost::CheckBackend() const {
@@ -318,7 +337,6 @@ void ModelHost::CheckBackend() const {
 exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
   if (!forest_) LoadWeights();
   if (!evaluator_) {
-    const double scale = adapter_ ? adapter_->info().margin_scale : 1;
     evaluator_ = std::make_unique<exec::ModelEvaluator>(
         exec::ModelParts{.forest = *forest_,
                          .tokenizer = tokenizer_.get(),
@@ -326,7 +344,7 @@ exec::Evaluator& ModelHost::evaluator(text::TextStore& texts) {
                          .pool = pool_,
                          .words = answers_.words,
                          .chat = chat(),
-                         .margin_scale = static_cast<float>(scale),
+                         .margin_scale = MarginScale(),
                          .vocabulary = spec_.vocabulary,
                          .token_prompts = &token_prompts_,
                          .asked = config_.check_minimum ? &asked_ : nullptr});

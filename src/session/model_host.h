@@ -64,6 +64,9 @@ class ModelHost {
   std::string Identity() const;
   /// What a user must know about this model before trusting it; empty if nothing.
   std::string Caution() const;
+  /// What the built-in question says against this model, asked when the weights were loaded; empty
+  /// if nothing, or if it was not asked: where nothing is computed, or with made-up weights.
+  const std::string& doubt_of_self_test() const { return doubt_of_self_test_; }
   /// What the figures of the last statement say against this model or its room, for notices.
   std::vector<std::string> Doubts() const;
   RunReport::Model ModelReport() const;
@@ -81,6 +84,8 @@ class ModelHost {
   void CheckComputeType() const;
   std::shared_ptr<const infer::WeightSource> OpenWeights() const;
   void LoadWeights();
+  void TestModel();
+  float MarginScale() const;
   std::int32_t ChunkTokens() const;
   infer::RadixMode Radix() const;
   std::int64_t KvTokens() const;
@@ -102,6 +107,7 @@ class ModelHost {
   std::unique_ptr<infer::Model> model_;
   std::unique_ptr<infer::PromptForest> forest_;
   std::unique_ptr<exec::ModelEvaluator> evaluator_;
+  std::string doubt_of_self_test_;
 };
 
 }  // namespace quail::session

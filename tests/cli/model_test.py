@@ -242,6 +242,14 @@ class ModelTest(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual("2 verdicts came from the checkpoint" in done.stderr, reused, arguments)
 
+    def test_case_34_a_model_that_cannot_judge_fails_its_self_test(self):
+        self.write_rows("t.jsonl", ["It rains."])
+        query = f"SELECT id FROM 't.jsonl' WHERE {QUESTION} IS NOT NULL"
+        for arguments, fails in (([], False), (["--adapter", "none"], True)):
+            self.assertEqual(self.rows(query, *arguments), [{"id": 0}])
+            self.assertEqual("fails the self-test" in "|".join(self.report()["notices"]), fails, arguments)
+            self.assertEqual(self.report()["calls"]["asked"], 1, "it is none of the statement's questions")
+
     def test_empty_and_one_letter_texts_are_judged_beside_others(self):
         self.write_rows("t.jsonl", ["", "a", "It rains and rains."])
         rows = self.rows(f"SELECT id, {QUESTION.replace('AI_FILTER', 'AI_PROB')} AS p FROM 't.jsonl' ORDER BY id")
