@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -56,6 +57,11 @@ const char* NameOf(const ArrowSchema& schema, std::size_t column) {
   throw Error(ErrorCode::kUnsupported,
               fmt::format("column '{}': values of the Arrow type '{}' cannot be read yet",
                           NameOf(schema, column), schema.children[column]->format));
+}
+
+/// REQUIRES: a layout with validity.
+bool HasNoNulls(const ArrowArray& array) {
+  return array.buffers[0] == nullptr || array.null_count == 0;
 }
 
 }  // namespace
@@ -149,6 +155,22 @@ std::int64_t Batch::Integer(std::size_t column, std::size_t row) const {
   const std::int64_t value = ReadInteger(values->buffers[1], layout, place);
   if (IntegerOverflows(layout, value)) ThrowOutOfRange(*schema_, column);
   return value;
+}
+
+void Batch::Integers(std::size_t column, std::int64_t null,
+                     std::vector<std::int64_t>& values) const {
+  QUAIL_CHECK_LT(column, columns_.size());
+  values.resize(rows());
+  const auto& [indices, index_layout, cells, layout] = columns_[column];
+  const bool plain = layout.kind == LayoutKind::kInteger && layout.width == 4 && layout.is_signed;
+  if (indices == nullptr && plain && HasNoNulls(*array_) && HasNoNulls(*cells)) {
+    const auto* first = static_cast<const std::int32_t*>(cells->buffers[1]);
+    std::copy_n(first + array_->offset + cells->offset, values.size(), values.begin());
+    return;
+  }
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    values[row] = IsNull(column, row) ? null : Integer(column, row);
+  }
 }
 
 double Batch::Real(std::size_t column, std::size_t row) const {

@@ -50,6 +50,8 @@ class Batch {
   /// REQUIRES: a column of integers of any width, HUGEINT (decimal of scale 0), dates or times, not
   /// null. A value beyond the range of int64 throws Error{kQuery}.
   std::int64_t Integer(std::size_t column, std::size_t row) const;
+  /// Integer of every row, `null` where NULL, in less time than one by one. REQUIRES: as Integer.
+  void Integers(std::size_t column, std::int64_t null, std::vector<std::int64_t>& values) const;
   /// REQUIRES: a column of float, double, decimals or integers, not null.
   double Real(std::size_t column, std::size_t row) const;
   bool Boolean(std::size_t column, std::size_t row) const;

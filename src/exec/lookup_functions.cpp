@@ -221,13 +221,20 @@ ScalarFunction TextIdFunction(const LookupSource& source) {
           std::nullopt,
           ScalarType::kInteger,
           [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+            std::vector<std::size_t> places;
+            std::vector<std::string_view> texts;
             for (std::size_t row = 0; row < rows; ++row) {
               if (arguments[0].is_null(row)) {
                 out.SetNull(row);
                 continue;
               }
-              const TextId id = source.texts->Intern(arguments[0].texts[row]);
-              out.SetInteger(row, static_cast<std::int32_t>(id.value()));
+              places.push_back(row);
+              texts.push_back(arguments[0].texts[row]);
+            }
+            std::vector<TextId> ids(texts.size());
+            source.texts->Intern(texts, ids);
+            for (std::size_t i = 0; i < ids.size(); ++i) {
+              out.SetInteger(places[i], static_cast<std::int32_t>(ids[i].value()));
             }
           }};
 }

@@ -96,6 +96,13 @@ enum duckdb_result_type : unsigned {
   DUCKDB_RESULT_TYPE_QUERY_RESULT = 3,
 };
 
+enum duckdb_pending_state : unsigned {
+  DUCKDB_PENDING_RESULT_READY = 0,
+  DUCKDB_PENDING_RESULT_NOT_READY = 1,
+  DUCKDB_PENDING_ERROR = 2,
+  DUCKDB_PENDING_NO_TASKS_AVAILABLE = 3,
+};
+
 enum duckdb_type : unsigned {
 #define QUAIL_ENUMERATE(name, value) DUCKDB_TYPE_##name = value,
   QUAIL_DUCKDB_TYPES(QUAIL_ENUMERATE)
@@ -119,6 +126,7 @@ struct duckdb_list_entry {
 // Seen with either set of types, so that the two cannot drift.
 static_assert(sizeof(duckdb_result) == 48 && sizeof(duckdb_list_entry) == 16);
 static_assert(DuckDBSuccess == 0 && DuckDBError == 1 && DUCKDB_RESULT_TYPE_QUERY_RESULT == 3);
+static_assert(DUCKDB_PENDING_RESULT_NOT_READY == 1 && DUCKDB_PENDING_NO_TASKS_AVAILABLE == 3);
 #define QUAIL_CHECK_TYPE(name, value) static_assert(DUCKDB_TYPE_##name == value);
 QUAIL_DUCKDB_TYPES(QUAIL_CHECK_TYPE)
 #undef QUAIL_CHECK_TYPE
@@ -151,6 +159,7 @@ QUAIL_DUCKDB_TYPES(QUAIL_CHECK_TYPE)
   F(pending_prepared_streaming, duckdb_state,                                                    \
     (duckdb_prepared_statement prepared_statement, duckdb_pending_result* out_result))           \
   F(pending_error, const char*, (duckdb_pending_result pending_result))                          \
+  F(pending_execute_task, duckdb_pending_state, (duckdb_pending_result pending_result))          \
   F(execute_pending, duckdb_state,                                                               \
     (duckdb_pending_result pending_result, duckdb_result* out_result))                           \
   F(destroy_pending, void, (duckdb_pending_result* pending_result))                              \

@@ -43,6 +43,7 @@ class DuckDbResult final : public ResultStream {
   };
 
   void Execute(duckdb_extracted_statements statements, idx_t index);
+  void Work();
   void ReadSchema();
   DuckDbHandle<duckdb_data_chunk> Fetch();
   columnar::OwnedArray ToArrow(duckdb_data_chunk chunk);

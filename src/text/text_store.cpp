@@ -101,6 +101,9 @@ struct alignas(64) Shard {
 
   std::mutex mutex;
   std::vector<Slot> slots = std::vector<Slot>(16);
+  /// What Fetch reads without the lock: a place that is no longer right costs nothing but time.
+  std::atomic<const Slot*> first_slot{slots.data()};
+  std::atomic<std::size_t> slot_mask{slots.size() - 1};
   std::size_t used = 0;
   Arena<char> texts;
   Arena<TokenId> tokens;
@@ -117,6 +120,12 @@ struct alignas(64) Shard {
     }
   }
 
+  /// Has the slot where a search begins brought to the cache.
+  void Fetch(std::uint32_t tag) const {
+    const std::size_t mask = slot_mask.load(std::memory_order_relaxed);
+    __builtin_prefetch(first_slot.load(std::memory_order_relaxed) + (tag & mask));
+  }
+
   void GrowIfFull() {
     if (used * 4 < slots.size() * 3) return;
     std::vector<Slot> old(slots.size() * 2);
@@ -124,6 +133,8 @@ struct alignas(64) Shard {
     for (const Slot& slot : old) {
       if (slot.id_plus_one != 0) Find(slot.tag, [](TextId) { return false; }) = slot;
     }
+    first_slot.store(slots.data(), std::memory_order_relaxed);
+    slot_mask.store(slots.size() - 1, std::memory_order_relaxed);
   }
 };
 
@@ -149,6 +160,7 @@ struct TextStore::State {
   RecordTable records;
   std::atomic<std::size_t> unknown_bytes{0};
 
+  TextId Intern(std::string_view text, const base::Hash128& hash);
   template <typename Equal, typename Fill>
   TextId InternHashed(const base::Hash128& hash, const Equal& equal, const Fill& fill) {
     Shard& shard = shards[hash.high % kShards];
@@ -173,7 +185,7 @@ struct TextStore::State {
 TextStore::TextStore() : state_(std::make_unique<State>()) {}
 TextStore::~TextStore() = default;
 
-TextId TextStore::Intern(std::string_view text) {
+TextId TextStore::State::Intern(std::string_view text, const base::Hash128& hash) {
   const std::uint32_t size = CheckedSize(text.size());
   const auto equal = [&](const Record& record) {
     return record.text != nullptr && std::string_view(record.text, record.text_size) == text;
@@ -182,7 +194,26 @@ TextId TextStore::Intern(std::string_view text) {
     record.text = size == 0 ? "" : shard.texts.Copy(text);
     record.text_size = size;
   };
-  return state_->InternHashed(base::HashBytes(text), equal, fill);
+  return InternHashed(hash, equal, fill);
+}
+
+TextId TextStore::Intern(std::string_view text) {
+  return state_->Intern(text, base::HashBytes(text));
+}
+
+void TextStore::Intern(std::span<const std::string_view> texts, std::span<TextId> ids) {
+  constexpr std::size_t kAhead = 32;
+  std::array<base::Hash128, kAhead> hashes;
+  for (std::size_t begin = 0; begin < texts.size(); begin += kAhead) {
+    const auto some = texts.subspan(begin, std::min(kAhead, texts.size() - begin));
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      hashes[i] = base::HashBytes(some[i]);
+      state_->shards[hashes[i].high % kShards].Fetch(static_cast<std::uint32_t>(hashes[i].low));
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      ids[begin + i] = state_->Intern(some[i], hashes[i]);
+    }
+  }
 }
 
 TextId TextStore::InternTokens(std::span<const TokenId> tokens) {

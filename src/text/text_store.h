@@ -31,6 +31,8 @@ class TextStore {
 
   /// The dense id of `text`; copies the bytes the first time.
   TextId Intern(std::string_view text);
+  /// The ids of many texts, in less time than one by one. REQUIRES: as many of both.
+  void Intern(std::span<const std::string_view> texts, std::span<TextId> ids);
   /// The dense id of a token list, which is ready as it is.
   TextId InternTokens(std::span<const TokenId> tokens);
 

@@ -169,6 +169,36 @@ RC_GTEST_PROP(BatchProperty, Bug70ASliceIsTheRows, ()) {
   }
 }
 
+RC_GTEST_PROP(BatchTest, AColumnOfIntegersIsItsIntegers, ()) {
+  std::vector<std::optional<std::int32_t>> some(30);
+  std::vector<std::optional<std::int32_t>> all(30);
+  std::vector<std::optional<std::int64_t>> wide(30);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = *rc::gen::arbitrary<std::int32_t>();
+    if (*rc::gen::arbitrary<bool>()) some[i] = all[i];
+    wide[i] = std::int64_t{*all[i]} << 20;
+  }
+  Column table =
+      Table({Numbers<std::int32_t>("all", "i", all), Numbers<std::int32_t>("some", "i", some),
+             Numbers<std::int64_t>("wide", "l", wide)});
+  const auto inner = *rc::gen::inRange<std::int64_t>(0, 10);
+  for (Column& column : table.children) {
+    column.offset = inner;
+    column.length -= inner;
+  }
+  table.offset = *rc::gen::inRange<std::int64_t>(0, 10);
+  table.length -= inner + table.offset;
+  const Batch batch = MakeBatch(table);
+  std::vector<std::int64_t> values;
+  for (std::size_t column = 0; column < batch.columns(); ++column) {
+    batch.Integers(column, -7, values);
+    RC_ASSERT(values.size() == batch.rows());
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      RC_ASSERT(values[row] == (batch.IsNull(column, row) ? -7 : batch.Integer(column, row)));
+    }
+  }
+}
+
 TEST(BatchTest, ANullRowOfTheStructIsNullInEveryColumn) {
   Column table = Table({Numbers<std::int32_t>("n", "i", {1, 2})});
   table.null_count = 1;
@@ -176,6 +206,9 @@ TEST(BatchTest, ANullRowOfTheStructIsNullInEveryColumn) {
   const Batch batch = MakeBatch(table);
   EXPECT_TRUE(batch.IsNull(0, 0));
   EXPECT_EQ(batch.Integer(0, 1), 2);
+  std::vector<std::int64_t> values;
+  batch.Integers(0, -7, values);
+  EXPECT_EQ(values, (std::vector<std::int64_t>{-7, 2}));
 }
 
 TEST(BatchTest, CarriesWhatItCannotReadAndSaysSo) {

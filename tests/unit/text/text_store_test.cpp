@@ -36,6 +36,19 @@ TEST(TextStore, EqualBytesHaveEqualDenseIds) {
   EXPECT_EQ(store.status(first), TextStatus::kPending);
 }
 
+RC_GTEST_PROP(TextStore, ManyTextsGetTheIdsThatTheyGetOneByOne, ()) {
+  const auto numbers = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 100));
+  std::vector<std::string> texts;
+  for (const int number : numbers) texts.push_back(std::string(number % 7, 'x') + char(number));
+  TextStore one_by_one;
+  std::vector<TextId> expected;
+  for (const std::string& text : texts) expected.push_back(one_by_one.Intern(text));
+  TextStore at_once;
+  std::vector<TextId> ids(texts.size());
+  at_once.Intern(std::vector<std::string_view>(texts.begin(), texts.end()), ids);
+  RC_ASSERT(ids == expected);
+}
+
 TEST(TextStore, TokenListsAreTextsOfTheirOwn) {
   TextStore store;
   const std::vector<TokenId> tokens{TokenId(97), TokenId(98)};
