@@ -5,8 +5,8 @@ usage: tokenizer_parity_test.py --tool encode_tool --shared DIR --deps DIR [--te
 
 Vocabularies: Qwen3 (DIR/data/tokenizers of the shared data) and SmolLM2 (the embedded model's GGUF file), each as it is
 on all texts, and with the split schemes of the other families on all fuzzed texts and every tenth of the corpus (the
-reference encodes 1.4 MB/s a core). With --folders all of this is compared on N MB of the UTF-8 files below them, spread
-over all of them, instead of the corpus. Exit code 77, skipped, where package or data are missing.
+reference encodes 1.4 MB/s a core). With --folders all of this is compared on N MB of the files below them, spread over
+all of them, instead of the corpus. Exit code 77, skipped, where package or data are missing.
 """
 
 import argparse
@@ -28,6 +28,7 @@ import gguf_tokenizer_json
 
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY_HEAD = 65536
 
 try:
     import tokenizers
@@ -101,16 +102,26 @@ def corpus_texts(shared):
         return [json.loads(line)["text"] for line in lines]
 
 
+def file_text(path):
+    """A file as text, plain or gzip; the head of one that is no UTF-8 with U+FFFD for what is not."""
+    data = path.read_bytes()
+    if path.suffix == ".gz":
+        data = gzip.decompress(data)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data[:BINARY_HEAD].decode(errors="replace")
+
+
 def folder_texts(folders, megabytes):
-    """UTF-8 files, plain or gzip, in an order that mixes the folders, until there are so many bytes."""
+    """Files in an order that mixes the folders, until there are so many bytes."""
     paths = [path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     paths.sort(key=lambda path: hashlib.sha256(str(path).encode()).digest())
     left = megabytes * 10**6
     for path in paths:
         try:
-            data = path.read_bytes()
-            text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-        except (OSError, EOFError, UnicodeDecodeError, zlib.error):
+            text = file_text(path)
+        except (OSError, EOFError, zlib.error):
             continue
         if not text or len(text) > 4 * 10**6:
             continue
