@@ -44,16 +44,14 @@ void KvTree::Rest(KvId id) {
   KvState& state = states_[node.state];
   if (state.available() > 0 || state.stored_children > 0 || state.listed_fresh || state.pinned ||
       state.evictable() || state.ready || state.first_source != kNoSource ||
-      !state.ready_children.empty()) {
+      state.ready_children != 0) {
     return;
   }
-  // The lists keep their memory for the next node.
+  // The list keeps its memory for the next node.
   std::vector<KvExtent> extents = std::move(state.extents);
-  std::vector<ReadyBucket> children = std::move(state.ready_children);
   state = KvState{};
   extents.clear();
   state.extents = std::move(extents);
-  state.ready_children = std::move(children);
   unused_states_.push_back(node.state);
   node.state = 0;
 }

@@ -16,14 +16,6 @@ using KvId = std::uint32_t;
 constexpr KvId kNoKv = 0xffffffffU;
 constexpr std::uint32_t kNoSource = 0xffffffffU;
 
-/// Ready children of one priority, each list in the order of service.
-struct ReadyBucket {
-  std::int32_t priority = 0;
-  KvId started_first = kNoKv,
-       started_last = kNoKv;  ///< some of their path is computed: they go first
-  KvId fresh_first = kNoKv, fresh_last = kNoKv;
-};
-
 /// A run of tokens after a parent: the unit in which KV is computed, stored and dropped.
 struct KvNode {
   const TokenId* tokens = nullptr;
@@ -49,23 +41,24 @@ struct KvState {
   std::uint32_t stored_children = 0;
   std::uint32_t fresh_rows = 0;
   std::int32_t fresh_first_row = 0;
-  bool listed_fresh = false;  ///< in the packed chunk's list of fresh nodes
-  bool pinned = false;        ///< read by the packed chunk: its slots stay
 
   // Its entry in the eviction order (KvCache).
-  bool counted_held = false;
-  std::uint8_t want_class = 0;
+  std::int64_t want_stamp = 0;
   float want_value = 0;
   std::uint32_t order_place = kNotInOrder;
-  std::int64_t want_stamp = 0;
+  std::uint8_t want_class = 0;
+  bool counted_held : 1 = false;
+
+  bool listed_fresh : 1 = false;  ///< in the packed chunk's list of fresh nodes
+  bool pinned : 1 = false;        ///< read by the packed chunk: its slots stay
 
   // Its place among its siblings (ReadyOrder).
-  bool ready = false;
-  bool ready_started = false;
+  bool ready : 1 = false;
+  bool ready_started : 1 = false;
   std::int32_t ready_priority = 0;
   KvId ready_previous = kNoKv, ready_next = kNoKv;
   std::uint32_t first_source = kNoSource, last_source = kNoSource;
-  std::vector<ReadyBucket> ready_children;  ///< by falling priority
+  std::uint32_t ready_children = 0;  ///< its list in ReadyOrder; 0: none
 
   std::uint32_t available() const { return stored + fresh_rows; }
   bool started() const { return available() > 0; }

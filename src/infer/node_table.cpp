@@ -75,9 +75,11 @@ KvId NodeTable::AttachLeaf(std::uint32_t node, std::span<const TokenId> tokens) 
   return Attach(nodes_[node], found, kept);
 }
 
-bool NodeTable::Pays(std::uint32_t known, std::uint32_t rest, KvId holder,
+bool NodeTable::Pays(std::uint32_t known, std::uint32_t rest, KvId mark,
                      std::uint32_t depth) const {
-  return 3 * std::uint64_t{known} > SpanThirds(rest) + SpanThirds(tree_[holder].end() - depth);
+  const std::uint64_t saved = 3 * std::uint64_t{known};
+  if (saved <= SpanThirds(rest)) return false;  // most often, and without a look at other nodes
+  return saved > SpanThirds(rest) + SpanThirds(tree_[tree_.Locate(mark, depth)].end() - depth);
 }
 
 KvId NodeTable::AddAlone(KvId parent, std::span<const TokenId> tokens) {
@@ -95,8 +97,9 @@ KvId NodeTable::Attach(const NamedNode& from, const PathTrie::Found& found,
   KvId kv = kNoKv;
   if (radix_ != RadixMode::kNever && found.mark != PathTrie::kNone && found.known > 0) {
     const std::uint32_t depth = from.depth + found.known;
-    KvId holder = tree_.Locate(found.mark, depth);
-    if (radix_ == RadixMode::kAlways || Pays(found.known, length - found.known, holder, depth)) {
+    if (radix_ == RadixMode::kAlways ||
+        Pays(found.known, length - found.known, found.mark, depth)) {
+      KvId holder = tree_.Locate(found.mark, depth);
       if (depth < tree_[holder].end()) {
         order_.Detach(holder);
         const KvId upper = cache_.Split(holder, depth - tree_[holder].begin);

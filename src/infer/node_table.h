@@ -61,9 +61,9 @@ class NodeTable {
   /// A node of its own under `parent`, or under a copy of it: a short beginning, as the label that
   /// opens every document, is computed again where that costs less than one more span for all rows.
   KvId AddAlone(KvId parent, std::span<const TokenId> tokens);
-  /// Whether to compute the first `known` tokens with others', where `holder` is cut if it goes on
-  /// beyond `depth`.
-  bool Pays(std::uint32_t known, std::uint32_t rest, KvId holder, std::uint32_t depth) const;
+  /// Whether to compute the first `known` tokens with others', where the node of `mark` that holds
+  /// the last of them is cut if it goes on beyond `depth`.
+  bool Pays(std::uint32_t known, std::uint32_t rest, KvId mark, std::uint32_t depth) const;
 
   PathTrie& trie_;
   KvTree& tree_;

@@ -6,10 +6,27 @@
 
 namespace quail::infer {
 
+ReadyOrder::Buckets& ReadyOrder::GiveList(KvState& node) {
+  if (node.ready_children == 0 && unused_lists_.empty()) {
+    lists_.Append();
+    node.ready_children = static_cast<std::uint32_t>(lists_.size() - 1);
+  } else if (node.ready_children == 0) {
+    node.ready_children = unused_lists_.back();
+    unused_lists_.pop_back();
+  }
+  return lists_[node.ready_children];
+}
+
+void ReadyOrder::TakeList(KvState& node) {
+  unused_lists_.push_back(node.ready_children);
+  node.ready_children = 0;
+}
+
 std::int32_t ReadyOrder::TopPriority(const KvState& node) const {
-  if (node.first_source == kNoSource) return node.ready_children.front().priority;
+  const Buckets& children = ChildrenOf(node);
+  if (node.first_source == kNoSource) return children.front().priority;
   const std::int32_t own = sources_[node.first_source].priority;
-  return node.ready_children.empty() ? own : std::max(own, node.ready_children.front().priority);
+  return children.empty() ? own : std::max(own, children.front().priority);
 }
 
 void ReadyOrder::Add(std::uint32_t index) {
@@ -46,8 +63,8 @@ std::uint32_t ReadyOrder::First() const {
   const KvState* node = &tree_.state(0);
   for (;;) {
     const std::uint32_t own = node->first_source;
-    if (node->ready_children.empty()) return own;
-    const ReadyBucket& bucket = node->ready_children.front();
+    if (node->ready_children == 0) return own;
+    const ReadyBucket& bucket = ChildrenOf(*node).front();
     if (own != kNoSource &&
         (sources_[own].priority > bucket.priority ||
          (sources_[own].priority == bucket.priority && bucket.started_first == kNoKv))) {
@@ -79,7 +96,7 @@ void ReadyOrder::Detach(KvId id) {
 
 void ReadyOrder::Link(KvId id, std::int32_t priority, bool started) {
   KvState& node = tree_.Wake(id);
-  auto& buckets = tree_.Wake(tree_[id].parent).ready_children;
+  Buckets& buckets = GiveList(tree_.Wake(tree_[id].parent));
   auto bucket = buckets.begin();
   while (bucket != buckets.end() && bucket->priority > priority) ++bucket;
   if (bucket == buckets.end() || bucket->priority != priority) {
@@ -100,7 +117,8 @@ void ReadyOrder::Link(KvId id, std::int32_t priority, bool started) {
 
 void ReadyOrder::Unlink(KvId id) {
   KvState& node = tree_.Wake(id);
-  auto& buckets = tree_.Wake(tree_[id].parent).ready_children;
+  KvState& parent = tree_.Wake(tree_[id].parent);
+  Buckets& buckets = lists_[parent.ready_children];
   const auto bucket = std::find_if(
       buckets.begin(), buckets.end(),
       [&](const ReadyBucket& candidate) { return candidate.priority == node.ready_priority; });
@@ -113,6 +131,7 @@ void ReadyOrder::Unlink(KvId id) {
       node.ready_previous;
   node.ready = false;
   if (bucket->started_first == kNoKv && bucket->fresh_first == kNoKv) buckets.erase(bucket);
+  if (buckets.empty()) TakeList(parent);
 }
 
 }  // namespace quail::infer

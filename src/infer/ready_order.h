@@ -45,13 +45,23 @@ struct Source {
   }
 };
 
+/// Ready children of one priority, each list in the order of service.
+struct ReadyBucket {
+  std::int32_t priority = 0;
+  KvId started_first = kNoKv,
+       started_last = kNoKv;  ///< some of their path is computed: they go first
+  KvId fresh_first = kNoKv, fresh_last = kNoKv;
+};
+
 /// Which source is served next: higher priority first, then depth-first: of a node's children those
 /// already begun, in the order they were begun; then its own sources; then the other children as
 /// they came. So few subtrees are open at a time, and what follows up on held KV goes before what
 /// would need more.
 class ReadyOrder {
  public:
-  ReadyOrder(KvTree& tree, base::BlockVector<Source>& sources) : tree_(tree), sources_(sources) {}
+  ReadyOrder(KvTree& tree, base::BlockVector<Source>& sources) : tree_(tree), sources_(sources) {
+    lists_.Append();
+  }
 
   void Add(std::uint32_t source);
   void Remove(std::uint32_t source);
@@ -64,15 +74,23 @@ class ReadyOrder {
   void Detach(KvId id);
 
  private:
+  using Buckets = std::vector<ReadyBucket>;  ///< by falling priority
+
+  const Buckets& ChildrenOf(const KvState& node) const { return lists_[node.ready_children]; }
+  /// The list of a node that has one, or gets one.
+  Buckets& GiveList(KvState& node);
+  void TakeList(KvState& node);
   std::int32_t TopPriority(const KvState& node) const;
   static bool AnyReady(const KvState& node) {
-    return node.first_source != kNoSource || !node.ready_children.empty();
+    return node.first_source != kNoSource || node.ready_children != 0;
   }
   void Link(KvId id, std::int32_t priority, bool started);
   void Unlink(KvId id);
 
   KvTree& tree_;
   base::BlockVector<Source>& sources_;
+  base::BlockVector<Buckets> lists_;  ///< the first stays empty: of nodes without ready children
+  std::vector<std::uint32_t> unused_lists_;
 };
 
 }  // namespace quail::infer
