@@ -34,8 +34,8 @@ const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kA
                                                        {"never", ProgressMode::kNever}};
 const std::map<std::string, Dialect> kDialects = {{"snowflake", Dialect::kSnowflake},
                                                   {"bigquery", Dialect::kBigQuery}};
-const std::map<std::string, ActivationScales> kScales = {{"exact", ActivationScales::kExact},
-                                                         {"ue8m0", ActivationScales::kUe8m0}};
+const std::map<std::string, Fp8Scales> kScales = {{"exact", Fp8Scales::kExact},
+                                                  {"ue8m0", Fp8Scales::kUe8m0}};
 
 const std::map<std::string, ComputeType> kComputeTypes = {{"auto", ComputeType::kAuto},
                                                           {"bf16", ComputeType::kBf16},
@@ -54,7 +54,7 @@ struct Raw {
   bool analyze = false;
   std::string progress = "auto";
   std::string kv_memory;
-  std::string activation_scales = "exact";
+  std::string fp8_scales = "exact";
   std::string compute_type = "auto";
 };
 
@@ -217,7 +217,7 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
                  "own chat template");
   app.add_option("--duckdb-library", options.config.duckdb_library, "path of libduckdb");
   app.add_flag("--deterministic", options.config.deterministic, "bit-equal for any packing");
-  app.add_option("--activation-scales", raw.activation_scales,
+  app.add_option("--fp8-scales", raw.fp8_scales,
                  "of fp8 models on a GPU: exact (default), or ue8m0 to compare with engines that "
                  "round them up to powers of two");
   app.add_option("--compute-type", raw.compute_type,
@@ -277,7 +277,7 @@ void CheckOutput(const Options& options) {
 
 void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
   options.config.dialect = Choose(kDialects, raw.dialect, "--dialect");
-  options.config.activation_scales = Choose(kScales, raw.activation_scales, "--activation-scales");
+  options.config.fp8_scales = Choose(kScales, raw.fp8_scales, "--fp8-scales");
   options.config.compute_type = Choose(kComputeTypes, raw.compute_type, "--compute-type");
   options.progress = Choose(kProgress, raw.progress, "--progress");
   options.format = ChooseFormat(options, raw);

@@ -32,6 +32,7 @@
 #include "infer/cuda/cuda_backend.h"
 #include "infer/model.h"
 #include "infer/prompt_forest.h"
+#include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/safetensors_weights.h"
 #include "power_json.h"
 #include "quail/error.h"
@@ -302,7 +303,10 @@ void MeasureAll(const std::vector<std::string>& arguments) {
   options.power_of_two_scales = arguments[3] == "ue8m0";
   RecordingBackend backend(quail::infer::cuda::CreateCudaBackend(options));
   const quail::base::Stopwatch watch;
-  const auto weights = OpenSafetensorsWeights(checkpoint);
+  std::shared_ptr<const WeightSource> weights = OpenSafetensorsWeights(checkpoint);
+  if (options.power_of_two_scales) {
+    weights = QuantizeToFp8Blocks(weights, BlockScale::kPowerOfTwo);
+  }
   const auto model =
       LoadModel({spec, {kAnswers.begin(), kAnswers.end()}, false}, *weights, backend);
   fmt::print("{}: loaded in {:.2f} s\n", backend.info().device, watch.seconds());

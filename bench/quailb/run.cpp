@@ -112,8 +112,7 @@ Json Settings(const SuiteRunOptions& options, const DataFolder& data) {
           {"kv_memory", config.kv_memory},
           {"kv_tokens", config.kv_tokens},
           {"chunk_tokens", config.chunk_tokens},
-          {"activation_scales",
-           config.activation_scales == ActivationScales::kUe8m0 ? "ue8m0" : "exact"},
+          {"fp8_scales", config.fp8_scales == Fp8Scales::kUe8m0 ? "ue8m0" : "exact"},
           {"radix", config.radix},
           {"baseline", config.baseline}};
 }

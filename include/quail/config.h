@@ -10,9 +10,10 @@ namespace quail {
 
 enum class Dialect : std::uint8_t { kSnowflake, kBigQuery };
 
-/// How the scales are rounded with which activations become fp8: as computed, or up to powers of
-/// two, as engines with ue8m0 scales round them, whose answers ours can then stand beside.
-enum class ActivationScales : std::uint8_t { kExact, kUe8m0 };
+/// How the scales of fp8 blocks are rounded: as computed, or up to powers of two, activations and
+/// weights (which are requantised), as engines with ue8m0 scales do, whose answers ours can then
+/// stand beside.
+enum class Fp8Scales : std::uint8_t { kExact, kUe8m0 };
 
 /// What the cpu backend multiplies in: as suits the processor (bf16 where it is fast, else f32), or
 /// one of these. Int8 takes weights that the file has in integers (GGUF Q8_0, Q4_0 ..) as bytes
@@ -65,7 +66,7 @@ struct Config {
   std::uint64_t seed = 0;
   bool deterministic = false;
   /// kUe8m0 needs a block-fp8 model on the cuda backend. Verdicts near 0.5 may differ by it.
-  ActivationScales activation_scales = ActivationScales::kExact;
+  Fp8Scales fp8_scales = Fp8Scales::kExact;
 
   /// Other than kAuto: of the cpu backend. kInt8 is refused where the file's weights are no
   /// integers. Verdicts near 0.5 may differ by it.

@@ -46,7 +46,7 @@ std::unique_ptr<infer::Backend> OpenCounting(const Config& config) {
 bool GpuIsUsable() { return infer::cuda::FindCuda().usable; }
 std::unique_ptr<infer::Backend> OpenGpu(const Config& config) {
   infer::cuda::CudaOptions options;
-  options.power_of_two_scales = config.activation_scales == ActivationScales::kUe8m0;
+  options.power_of_two_scales = config.fp8_scales == Fp8Scales::kUe8m0;
   return infer::cuda::CreateCudaBackend(options);
 }
 #else

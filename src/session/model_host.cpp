@@ -84,7 +84,7 @@ ModelHost::ModelHost(const Config& config, base::ThreadPool& pool)
                             "the cpu backend's do not",
                             backend_->info().backend));
   }
-  CheckActivationScales();
+  CheckFp8Scales();
   CheckComputeType();
 }
 
@@ -108,13 +108,14 @@ void ModelHost::CheckComputeType() const {
   }
 }
 
-/// Where nothing is scaled, asking for another rounding is a mistake.
-void ModelHost::CheckActivationScales() const {
-  if (config_.activation_scales == ActivationScales::kExact) return;
+/// Where nothing is scaled, asking for another rounding is a mistake. Weights are rounded when they
+/// are opened, activations by the backend.
+void ModelHost::CheckFp8Scales() const {
+  if (config_.fp8_scales == Fp8Scales::kExact) return;
   const bool scaled = spec_.weight_type == spec::WeightType::kFp8Block;
   if (scaled && backend_->info().backend == "cuda") return;
   throw Error(ErrorCode::kUnsupported,
-              fmt::format("--activation-scales ue8m0 needs a block-fp8 model on the cuda backend; "
+              fmt::format("--fp8-scales ue8m0 needs a block-fp8 model on the cuda backend; "
                           "this is {} on {}",
                           spec::NameOf(spec_.weight_type), backend_->info().backend));
 }
@@ -266,6 +267,13 @@ std::int32_t ModelHost::ChunkTokens() const {
 }
 
 std::shared_ptr<const infer::WeightSource> ModelHost::OpenWeights() const {
+  const auto weights = OpenStoredWeights();
+  return config_.fp8_scales == Fp8Scales::kExact
+             ? weights
+             : infer::QuantizeToFp8Blocks(weights, infer::BlockScale::kPowerOfTwo);
+}
+
+std::shared_ptr<const infer::WeightSource> ModelHost::OpenStoredWeights() const {
   if (config_.random_weights) {
     const auto weights = infer::CreateRandomWeights(spec_, config_.seed);
     const bool fp8 = spec_.weight_type == spec::WeightType::kFp8Block;
@@ -358,7 +366,7 @@ std::string ModelHost::Identity() const {
       "{} {} {} {} {} {} {} {} {} {}", weights_->hash().ToHex(), folder_hash_.ToHex(),
       spec::NameOf(spec_.weight_type), device.backend, spec::NameOf(device.compute_type),
       device.kv_value_bytes, config_.deterministic ? "deterministic" : "packed",
-      static_cast<int>(config_.activation_scales), HashOfLayouts(answers_.words, chat()).ToHex(),
+      static_cast<int>(config_.fp8_scales), HashOfLayouts(answers_.words, chat()).ToHex(),
       HashOf(config_.token_prompts).ToHex());
 }
 
@@ -382,7 +390,7 @@ RunReport::Model ModelHost::ModelReport() const {
 
 RunReport::Device ModelHost::DeviceReport() const {
   const infer::BackendInfo& info = backend_->info();
-  const bool ue8m0 = config_.activation_scales == ActivationScales::kUe8m0;
+  const bool ue8m0 = config_.fp8_scales == Fp8Scales::kUe8m0;
   return {info.device,
           info.backend,
           info.threads,

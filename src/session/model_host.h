@@ -80,9 +80,10 @@ class ModelHost {
   void OpenAdapter();
   void OpenChat();
   void CheckVocabulary() const;
-  void CheckActivationScales() const;
+  void CheckFp8Scales() const;
   void CheckComputeType() const;
   std::shared_ptr<const infer::WeightSource> OpenWeights() const;
+  std::shared_ptr<const infer::WeightSource> OpenStoredWeights() const;
   void LoadWeights();
   void TestModel();
   float MarginScale() const;

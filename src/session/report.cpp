@@ -97,8 +97,8 @@ void AddHead(const RunReport& report, Json& json) {
                       {"threads", report.device->threads},
                       {"memory_bytes", report.device->memory_bytes},
                       {"compute_type", report.device->compute_type}};
-    if (!report.device->activation_scales.empty()) {
-      json["device"]["activation_scales"] = report.device->activation_scales;
+    if (!report.device->fp8_scales.empty()) {
+      json["device"]["fp8_scales"] = report.device->fp8_scales;
     }
   }
   if (!report.planted_answers.empty()) json["planted_answers"] = report.planted_answers;

@@ -28,8 +28,8 @@ struct RunReport {
     std::string backend;
     std::int32_t threads = 0;
     std::int64_t memory_bytes = 0;
-    std::string compute_type;       ///< of products
-    std::string activation_scales;  ///< empty: as computed
+    std::string compute_type;  ///< of products
+    std::string fp8_scales;    ///< empty: as computed
   };
   /// What a device used while the statement's steps ran.
   struct Power {

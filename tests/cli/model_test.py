@@ -115,12 +115,12 @@ class ModelTest(unittest.TestCase):
     def test_rounded_scales_are_refused_where_nothing_is_scaled(self):
         self.write_rows("t.jsonl", ["It rains."])
         done = self.run_quail(f"SELECT id FROM 't.jsonl' WHERE {QUESTION}", "--backend", "cpu",
-                              "--activation-scales", "ue8m0")
+                              "--fp8-scales", "ue8m0")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("needs a block-fp8 model on the cuda backend; this is", done.stderr)
-        done = self.run_quail("SELECT 1", "--activation-scales", "e5m2")
+        done = self.run_quail("SELECT 1", "--fp8-scales", "e5m2")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--activation-scales cannot be 'e5m2' (known: exact, ue8m0)", done.stderr)
+        self.assertIn("--fp8-scales cannot be 'e5m2' (known: exact, ue8m0)", done.stderr)
 
     def test_int8_is_told_of_and_its_verdicts_are_kept_apart(self):
         self.write_rows("t.jsonl", ["It rains.", "He sings."])

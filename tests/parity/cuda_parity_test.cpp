@@ -68,8 +68,11 @@ spec::ModelSpec SpecOf(const Shape& shape) {
 }
 
 std::shared_ptr<const infer::WeightSource> WeightsOf(const Shape& shape) {
-  auto weights = infer::CreateRandomWeights(SpecOf(shape), 7);
-  return shape.fp8() ? infer::QuantizeToFp8Blocks(weights) : weights;
+  std::shared_ptr<const infer::WeightSource> weights = infer::CreateRandomWeights(SpecOf(shape), 7);
+  if (shape.fp8()) weights = infer::QuantizeToFp8Blocks(weights);
+  return shape.activations == Activations::kFp8PowerOfTwo
+             ? infer::QuantizeToFp8Blocks(weights, infer::BlockScale::kPowerOfTwo)
+             : weights;
 }
 
 Tolerance ToleranceOf(const Shape& shape) { return shape.fp8() ? kModelFp8 : kModelBf16; }

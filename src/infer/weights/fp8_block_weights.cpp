@@ -22,8 +22,8 @@ bool IsLinear(const WeightTensor& tensor) {
 
 class Fp8BlockTensor final : public WeightTensor {
  public:
-  explicit Fp8BlockTensor(std::shared_ptr<const WeightTensor> tensor)
-      : tensor_(std::move(tensor)) {}
+  Fp8BlockTensor(std::shared_ptr<const WeightTensor> tensor, BlockScale rounding)
+      : tensor_(std::move(tensor)), rounding_(rounding) {}
 
   const std::string& name() const override { return tensor_->name(); }
   std::int64_t rows() const override { return tensor_->rows(); }
@@ -78,13 +78,18 @@ class Fp8BlockTensor final : public WeightTensor {
       ForBlock(column, [&](std::int64_t i, std::int64_t) {
         largest = std::max(largest, std::fabs(band[static_cast<std::size_t>(i)]));
       });
-      const float scale = std::max(largest, 1e-12F) / 448.0F;
+      const float scale = ScaleFor(largest);
       quantized_.scales[BlockIndex(first, column)] = scale;
       ForBlock(column, [&](std::int64_t i, std::int64_t) {
         quantized_.values[Index(first, 0) + static_cast<std::size_t>(i)] =
             static_cast<std::byte>(FloatToFp8(band[static_cast<std::size_t>(i)] / scale));
       });
     }
+  }
+
+  float ScaleFor(float largest) const {
+    const float scale = std::max(largest, 1e-12F) / 448.0F;
+    return rounding_ == BlockScale::kExact ? scale : std::exp2(std::ceil(std::log2(scale)));
   }
 
   template <typename Body>
@@ -95,27 +100,31 @@ class Fp8BlockTensor final : public WeightTensor {
   }
 
   std::shared_ptr<const WeightTensor> tensor_;
+  BlockScale rounding_;
   mutable std::once_flag once_;
   mutable Quantized quantized_;
 };
 
 class Fp8BlockWeights final : public WeightSource {
  public:
-  explicit Fp8BlockWeights(std::shared_ptr<const WeightSource> source)
-      : source_(std::move(source)) {}
+  Fp8BlockWeights(std::shared_ptr<const WeightSource> source, BlockScale rounding)
+      : source_(std::move(source)), rounding_(rounding) {}
 
   std::shared_ptr<const WeightTensor> Find(std::string_view hf_name) const override {
     auto tensor = source_->Find(hf_name);
     if (tensor == nullptr || !IsLinear(*tensor)) return tensor;
-    return std::make_shared<Fp8BlockTensor>(std::move(tensor));
+    return std::make_shared<Fp8BlockTensor>(std::move(tensor), rounding_);
   }
 
   base::Hash128 hash() const override {
-    return base::Combine(source_->hash(), base::HashBytes("fp8 blocks"));
+    return base::Combine(
+        source_->hash(),
+        base::HashBytes(rounding_ == BlockScale::kExact ? "fp8 blocks" : "fp8 blocks, ue8m0"));
   }
 
  private:
   std::shared_ptr<const WeightSource> source_;
+  BlockScale rounding_;
 };
 
 }  // namespace
@@ -133,9 +142,9 @@ std::uint8_t FloatToFp8(float value) {
   return static_cast<std::uint8_t>(sign | std::min(code, 0x7E));
 }
 
-std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(
-    std::shared_ptr<const WeightSource> source) {
-  return std::make_shared<Fp8BlockWeights>(std::move(source));
+std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(std::shared_ptr<const WeightSource> source,
+                                                        BlockScale rounding) {
+  return std::make_shared<Fp8BlockWeights>(std::move(source), rounding);
 }
 
 }  // namespace quail::infer

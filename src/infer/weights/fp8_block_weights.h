@@ -11,10 +11,15 @@ namespace quail::infer {
 /// NaN.
 std::uint8_t FloatToFp8(float value);
 
+/// How a block's scale is rounded: largest magnitude / 448 as it is, or up to a power of two.
+enum class BlockScale : std::uint8_t { kExact, kPowerOfTwo };
+
 /// `source` with its linear layers (names ending in "_proj.weight" whose rows and columns are
-/// multiples of 128) requantised to fp8 with one fp32 scale a 128 x 128 block, scale = largest
-/// magnitude / 448, as block-fp8 checkpoints are made. Other tensors pass through. Both views of a
-/// tensor, ReadRows and fp8_block_data, give the same values.
-std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(std::shared_ptr<const WeightSource> source);
+/// multiples of 128) requantised to fp8 with one fp32 scale a 128 x 128 block, as block-fp8
+/// checkpoints are made; kPowerOfTwo over such a checkpoint is what engines with ue8m0 scales do
+/// when they load it. Other tensors pass through. Both views of a tensor, ReadRows and
+/// fp8_block_data, give the same values.
+std::shared_ptr<const WeightSource> QuantizeToFp8Blocks(std::shared_ptr<const WeightSource> source,
+                                                        BlockScale rounding = BlockScale::kExact);
 
 }  // namespace quail::infer
