@@ -156,14 +156,17 @@ def quantised(path, folder, name, threads):
     return target
 
 
-def quail(tool, model, threads):
-    command = [tool, model, str(threads)]
+def quail(tool, model, threads, types):
+    """{type: {kind: (a second of wall, a second of processor time)}}"""
+    command = [tool, model, str(threads), *types]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     print(text)
     found = {}
-    for name in ("documents", "join"):
-        match = re.search(rf"^{name}\s+([\d.]+) \S+ of wall,\s+([\d.]+)", text, re.M)
-        found[name] = (float(match[1]), float(match[2]))
+    for name, section in zip(types, re.split(r"^.* own loops .*\n", text, flags=re.M)[1:], strict=True):
+        found[name] = {}
+        for kind in ("documents", "join"):
+            match = re.search(rf"^{kind}\s+([\d.]+) \S+ of wall,\s+([\d.]+)", section, re.M)
+            found[name][kind] = (float(match[1]), float(match[2]))
     return found
 
 
@@ -173,7 +176,8 @@ def main():
     parser.add_argument("model", type=Path)
     parser.add_argument("--tool", required=True)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--formats", default="as-is,f32,bf16,q8_0")
+    parser.add_argument("--formats", default="as-is,f32,bf16,q8_0", help="of llama.cpp")
+    parser.add_argument("--types", default="f32,bf16,int8", help="of Quail")
     parser.add_argument("--flash", choices=["on", "off", "both"], default="both")
     parser.add_argument("--pairs", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=2)
@@ -182,7 +186,9 @@ def main():
     llama.llama_log_set(silence, ctypes.c_void_p(0))
     llama.llama_backend_init()
 
-    rates = {"documents": (0, 0, ""), "loop": (0, 0, ""), "batched": (0, 0, "")}
+    types = args.types.split(",")
+    own = quail(args.tool, str(args.model), args.threads, types)
+    best_of = {"wall": {}, "processor time": {}}
     with tempfile.TemporaryDirectory() as folder:
         for name in args.formats.split(","):
             path = args.model if name == "as-is" else quantised(args.model, folder, name,
@@ -196,13 +202,14 @@ def main():
                 for kind, (wall, processor) in measured.items():
                     print(f"llama.cpp {label:32} {kind:10} {wall:9.2f} /s of wall, "
                           f"{processor:9.2f} /s of processor time", flush=True)
-                    rates[kind] = max(rates[kind], (processor, wall, label))
-    own = quail(args.tool, str(args.model), args.threads)
-    for kind, ours in (("documents", own["documents"]), ("loop", own["join"]),
-                       ("batched", own["join"])):
-        processor, wall, label = rates[kind]
-        print(f"{kind:10} Quail / llama.cpp ({label}): {ours[0] / wall:.2f} by wall, "
-              f"{ours[1] / processor:.2f} by processor time")
+                    for clock, rate in zip(best_of, (wall, processor), strict=True):
+                        best_of[clock][kind] = max(best_of[clock].get(kind, (0, "")), (rate, label))
+    for name, ours in own.items():
+        for kind, rates in (("documents", ours["documents"]), ("loop", ours["join"]),
+                            ("batched", ours["join"])):
+            for (clock, peers), rate in zip(best_of.items(), rates, strict=True):
+                print(f"{kind:10} Quail {name} / llama.cpp ({peers[kind][1]}): "
+                      f"{rate / peers[kind][0]:.2f} by {clock}")
 
 
 if __name__ == "__main__":
