@@ -1,12 +1,14 @@
 #pragma once
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
-/// Replaces operator new of a test program: an allocation can be told to fail. For one source file
-/// of a program.
+/// Replaces operator new of a test program: an allocation can be told to fail, and what is
+/// allocated is counted. For one source file of a program.
 namespace quail::infer {
 
 /// While there is one, the allocation that is the `at`th of all threads fails, counted from 1.
@@ -30,13 +32,22 @@ class FailingAllocation {
   static inline std::atomic<long> left{0};
 };
 
+/// Bytes that operator new has given and operator delete has not taken back.
+inline std::atomic<std::size_t> allocated_bytes{0};
+
 inline void* AllocateOrFail(std::size_t bytes, std::size_t alignment) {
   if (FailingAllocation::Fails()) throw std::bad_alloc();
   const std::size_t wanted = bytes == 0 ? 1 : bytes;
   const std::size_t rounded = (wanted + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
+  allocated_bytes.fetch_add(malloc_usable_size(memory), std::memory_order_relaxed);
   return memory;
+}
+
+inline void Free(void* memory) {
+  allocated_bytes.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);
+  std::free(memory);
 }
 
 }  // namespace quail::infer
@@ -55,7 +66,9 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return nullptr;
   }
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { quail::infer::Free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { quail::infer::Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { quail::infer::Free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  quail::infer::Free(memory);
+}
