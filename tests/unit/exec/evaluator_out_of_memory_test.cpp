@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "byte_vocabulary.h"
 #include "exec/model_evaluator.h"
+#include "exec/verdicts.h"
 #include "failing_allocation.h"
 #include "infer/counting/counting_backend.h"
 #include "quail/error.h"
@@ -117,6 +119,26 @@ TEST_F(EvaluatorOutOfMemory, AtAnyAllocationVerdictsBeforeItAreRightAndTheNextSt
   }
   EXPECT_GT(at, 100);
   EXPECT_EQ(backend_.fault(), "");
+}
+
+// 10^8 decided pairs in 1.5 GB.
+TEST(VerdictTable, APairTakesTwoBits) {
+  constexpr std::uint32_t kRows = 500;
+  constexpr std::uint32_t kColumns = 4000;
+  std::vector<TextId> rows;
+  std::vector<TextId> columns;
+  for (std::uint32_t i = 0; i < kRows; ++i) rows.emplace_back(i);
+  for (std::uint32_t i = 0; i < kColumns; ++i) columns.emplace_back(kRows + i);
+  const std::size_t before = infer::allocated_bytes;
+  VerdictTable table(2, false);
+  table.AddMatrix(rows, columns);
+  for (const TextId row : rows) {
+    for (const TextId column : columns) {
+      table.Set(std::array{row, column}, Verdict::kTrue, 1, "");
+    }
+  }
+  EXPECT_EQ(table.decided(), std::uint64_t{kRows} * kColumns);
+  EXPECT_LT(infer::allocated_bytes - before, kRows * kColumns / 4 + 16 * (kRows + kColumns));
 }
 
 }  // namespace

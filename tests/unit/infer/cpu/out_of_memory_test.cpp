@@ -250,5 +250,29 @@ TEST(ForestMemory, WhatWaitsIsSmall) {
   EXPECT_EQ(harness.RunAll().size(), kDocuments);
 }
 
+// 10^8 pairs in 1.5 GB: of a pair that is decided nothing stays, of its anchor some hundred bytes.
+TEST(ForestMemory, DecidedPairsLeaveNothing) {
+  constexpr std::size_t kAnchors = 300;
+  constexpr std::size_t kPartners = 2000;
+  std::vector<Tokens> partners;
+  for (std::size_t i = 0; i < kPartners; ++i) partners.push_back(TokensOf(i, 3));
+  std::vector<Tokens> anchors;
+  for (std::size_t i = 0; i < kAnchors; ++i) anchors.push_back(TokensOf(kPartners + i, 20));
+  Harness harness({.validate = false});
+  const std::size_t before = allocated_bytes;
+  std::size_t peak = 0;
+  std::size_t pairs = 0;
+  for (const Tokens& anchor : anchors) {
+    const NodeId node = harness.forest->Child(harness.root(), harness.forest->Segment(anchor));
+    harness.forest->Add(node, std::make_unique<ListSource>(partners), {});
+  }
+  for (std::vector<Answer> answers; harness.forest->Next(answers, nullptr); answers.clear()) {
+    pairs += answers.size();
+    peak = std::max(peak, allocated_bytes - before);
+  }
+  EXPECT_EQ(pairs, kAnchors * kPartners);
+  EXPECT_LT(peak, pairs) << "all that was allocated at a time is less than a byte a pair";
+}
+
 }  // namespace
 }  // namespace quail::infer
