@@ -194,12 +194,14 @@ void BlockBinder::PlanComputed() {
     if (known && !ContainsOnDemand(*term->node)) available.push_back(*term->node);
   }
   limits_rows_ = LimitsPlainRows();
+  const bool several_sets = select_["group_sets"].size() > 1;
   for (Json* expression : sql::ExpressionsOf(select_)) {
     const Json& list = select_["select_list"];
     const bool in_list = std::any_of(
         list.begin(), list.end(), [expression](const Json& item) { return &item == expression; });
     if (expression == &select_["where_clause"] || (limits_rows_ && in_list)) continue;
-    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_), {from, available});
+    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_, several_sets),
+                {from, available});
   }
   if (limits_rows_) PlanSelectList(from, available);
 }

@@ -21,7 +21,8 @@ bool Contains(const Json& node, const char* mark) {
 
 class GuardWalk {
  public:
-  GuardWalk(const NameScope& scope, const SqlWriter& writer) : scope_(scope), writer_(writer) {}
+  GuardWalk(const NameScope& scope, const SqlWriter& writer, bool several_sets)
+      : scope_(scope), writer_(writer), several_sets_(several_sets) {}
 
   void Visit(const Json& node, ValueUse use) {
     if (!ContainsLookup(node) || sql::IsQueryNode(node)) return;
@@ -38,9 +39,13 @@ class GuardWalk {
     if (type == "CONJUNCTION_OR") return VisitTerms(node["children"], " IS NOT TRUE", use);
     if (type == "OPERATOR_COALESCE") return VisitCoalesce(node["children"]);
     if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
+    std::vector<std::string> around;
+    const bool other_rows = several_sets_ ? MayAggregate(node) : sql::ClassOf(node) == "WINDOW";
+    if (other_rows) around.swap(guards_);
     for (const Json& child : node) {
       if (child.is_structured()) VisitAny(child);
     }
+    if (other_rows) guards_.swap(around);
   }
 
   std::vector<GuardedCall> Take() { return std::move(calls_); }
@@ -104,6 +109,7 @@ class GuardWalk {
 
   const NameScope& scope_;
   const SqlWriter& writer_;
+  bool several_sets_;
   std::vector<std::string> guards_;
   bool in_case_ = false;
   std::vector<GuardedCall> calls_;
@@ -113,11 +119,18 @@ class GuardWalk {
 
 bool ContainsLookup(const Json& node) { return Contains(node, kCallMark); }
 
+bool MayAggregate(const Json& node) {
+  if (sql::ClassOf(node) == "WINDOW") return true;
+  const std::string function = sql::FunctionName(node);
+  return !function.empty() && !node.value("is_operator", false) && function != "struct_extract";
+}
+
 bool ContainsOnDemand(const Json& node) { return Contains(node, kOnDemandMark); }
 
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,
-                                        const NameScope& scope, const SqlWriter& writer) {
-  GuardWalk walk(scope, writer);
+                                        const NameScope& scope, const SqlWriter& writer,
+                                        bool several_sets) {
+  GuardWalk walk(scope, writer, several_sets);
   walk.Visit(expression, use);
   return walk.Take();
 }

@@ -21,6 +21,10 @@ bool ContainsOnDemand(const sql::Json& node);
 /// Whether a lookup of a planned call is at or below `node`, nested queries included.
 bool ContainsLookup(const sql::Json& node);
 
+/// Whether what is below a node may be about other rows than the node itself: an aggregate, a
+/// window.
+bool MayAggregate(const sql::Json& node);
+
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.
 enum class ValueUse : std::uint8_t { kAny, kFilter };
 
@@ -28,8 +32,11 @@ enum class ValueUse : std::uint8_t { kAny, kFilter };
 /// under which its value can matter: behind FALSE terms of an AND, TRUE terms of an OR, other
 /// branches of CASE, earlier arguments of COALESCE it cannot (sql.md section 3, 3). Terms without
 /// calls are taken as evaluated first. A condition that reads more than the block's rows is left
-/// out, which makes the domain larger, never smaller.
+/// out, which makes the domain larger, never smaller. A window takes rows whose own value does not
+/// matter, so conditions around it do not count inside; nor do those around an aggregate in a block
+/// with `several_sets` of grouping keys, where a key may be NULL around it and a value in its rows.
 std::vector<GuardedCall> GuardedCallsOf(const sql::Json& expression, ValueUse use,
-                                        const NameScope& scope, const SqlWriter& writer);
+                                        const NameScope& scope, const SqlWriter& writer,
+                                        bool several_sets = false);
 
 }  // namespace quail::plan

@@ -29,13 +29,6 @@ bool HasConditionalLookup(const Json& node) {
                      [](const Json& child) { return HasConditionalLookup(child); });
 }
 
-/// Whether what is below a node may be about other rows than the node itself.
-bool MayAggregate(const Json& node) {
-  if (sql::ClassOf(node) == "WINDOW") return true;
-  const std::string function = sql::FunctionName(node);
-  return !function.empty() && !node.value("is_operator", false) && function != "struct_extract";
-}
-
 class LazyWalk {
  public:
   LazyWalk(const NameScope& scope, const SqlWriter& writer) : scope_(scope), writer_(writer) {}
