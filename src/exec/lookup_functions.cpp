@@ -55,10 +55,14 @@ Keys ReadKeys(Arguments arguments, std::size_t rows) {
   return keys;
 }
 
+/// What is noted of the lookups of calls on demand: nothing, that their values were read, or that
+/// what comes next waits for them.
+enum class Notes : std::uint8_t { kNothing, kReads, kAwaited };
+
 /// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
-/// text ids. `notes`: a call on demand takes note of what was read.
+/// text ids.
 template <typename Write>
-void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, bool notes,
+void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t rows, Notes notes,
                 Write write) {
   RequireStatement(source);
   const Keys keys = ReadKeys(arguments.subspan(1), rows);
@@ -70,9 +74,11 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
     known = call;
     write(row, call, keys.row(row));
     const bool ends = row + 1 == rows || IdAt(arguments[0], row + 1).value() != call.value();
-    if (!ends || !notes || source.on_demand == nullptr) continue;
-    const auto ids = std::span(keys.ids).subspan(noted * keys.width);
-    source.on_demand->Note(call, ids.first((row + 1 - noted) * keys.width), row + 1 - noted);
+    if (!ends || notes == Notes::kNothing || source.on_demand == nullptr) continue;
+    const std::size_t count = row + 1 - noted;
+    const auto ids = std::span(keys.ids).subspan(noted * keys.width, count * keys.width);
+    notes == Notes::kReads ? source.on_demand->Note(call, ids, count)
+                           : source.on_demand->NoteAwaited(call, ids, count);
     noted = row + 1;
   }
 }
@@ -80,7 +86,7 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
 /// As ForEachKey, of a lookup that belongs to an early stop: stop, call, width, then `width` ids of
 /// a row and the call's.
 template <typename Write>
-void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_t rows,
+void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_t rows, Notes notes,
                      Write write) {
   constexpr std::size_t kHead = 3;
   RequireStatement(source);
@@ -93,7 +99,8 @@ void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_
   RequireOurs(source.on_demand != nullptr && width <= keys.width &&
               source.on_demand->IsStop(stop, call) && IsCall(source, call, keys.width - width));
   for (std::size_t row = 0; row < rows; ++row) write(row, call, keys.row(row).subspan(width));
-  source.on_demand->NoteUntil(stop, call, width, keys.ids, rows);
+  notes == Notes::kReads ? source.on_demand->NoteUntil(stop, call, width, keys.ids, rows)
+                         : source.on_demand->NoteAwaitedUntil(stop, call, width, keys.ids, rows);
 }
 
 /// What a lookup of a call returns.
@@ -134,7 +141,7 @@ ScalarFunction Lookup(std::string name, ScalarType result,
 /// of; quail_verdict_until(..) of an early stop.
 void RegisterLookup(relational::Connection& connection, const LookupSource& source,
                     const LookupKind& kind) {
-  for (const bool notes : {true, false}) {
+  for (const Notes notes : {Notes::kReads, Notes::kNothing}) {
     const auto invoke = [&source, kind, notes](Arguments arguments, std::size_t rows,
                                                ScalarOutput& out) {
       ForEachKey(source, arguments, rows, notes,
@@ -143,10 +150,11 @@ void RegisterLookup(relational::Connection& connection, const LookupSource& sour
                  });
     };
     connection.Register(
-        Lookup(std::string(notes ? "quail_" : "quail_known_") + kind.name, kind.result, invoke));
+        Lookup(std::string(notes == Notes::kReads ? "quail_" : "quail_known_") + kind.name,
+               kind.result, invoke));
   }
   const auto until = [&source, kind](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-    ForEachKeyUntil(source, arguments, rows,
+    ForEachKeyUntil(source, arguments, rows, Notes::kReads,
                     [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
                       kind.write(*source.verdicts, row, call, key, out);
                     });
@@ -154,15 +162,23 @@ void RegisterLookup(relational::Connection& connection, const LookupSource& sour
   connection.Register(Lookup(std::string("quail_") + kind.name + "_until", kind.result, until));
 }
 
-/// Whether a call on demand needs no evaluation any more.
-ScalarFunction DecidedFunction(const LookupSource& source) {
-  return Lookup("quail_is_decided", ScalarType::kBoolean,
-                [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows, false,
-                             [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                               out.SetBoolean(row, source.verdicts->IsDecided(call, key));
-                             });
-                });
+/// quail_is_decided(call, id..), quail_is_decided_until(..) of an early stop: whether a call on
+/// demand needs no evaluation any more. What reads it waits for the verdict, so it is asked.
+void RegisterDecided(relational::Connection& connection, const LookupSource& source) {
+  const auto invoke = [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+    ForEachKey(source, arguments, rows, Notes::kAwaited,
+               [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                 out.SetBoolean(row, source.verdicts->IsDecided(call, key));
+               });
+  };
+  connection.Register(Lookup("quail_is_decided", ScalarType::kBoolean, invoke));
+  const auto until = [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
+    ForEachKeyUntil(source, arguments, rows, Notes::kAwaited,
+                    [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
+                      out.SetBoolean(row, source.verdicts->IsDecided(call, key));
+                    });
+  };
+  connection.Register(Lookup("quail_is_decided_until", ScalarType::kBoolean, until));
 }
 
 /// quail_met(condition, stop, id..): the condition, INTEGER, as BOOLEAN; takes note where it is
@@ -205,7 +221,7 @@ std::optional<std::size_t> CountTokens(const LookupSource& source, TextId id) {
 ScalarFunction TokensFunction(const LookupSource& source) {
   return Lookup("quail_tokens", ScalarType::kInteger,
                 [&source](Arguments arguments, std::size_t rows, ScalarOutput& out) {
-                  ForEachKey(source, arguments, rows, false,
+                  ForEachKey(source, arguments, rows, Notes::kNothing,
                              [&](std::size_t row, plan::CallId, std::span<const TextId> key) {
                                if (key.size() != 1 || key[0] == kNullText) return out.SetNull(row);
                                const auto count = CountTokens(source, key[0]);
@@ -269,7 +285,7 @@ void RegisterLookups(relational::Connection& connection, LookupSource& source) {
   connection.Register(TextIdFunction(source));
   connection.Register(TokenListIdFunction(source));
   for (const LookupKind& kind : kLookups) RegisterLookup(connection, source, kind);
-  connection.Register(DecidedFunction(source));
+  RegisterDecided(connection, source);
   connection.Register(MetFunction(source));
   connection.Register(TokensFunction(source));
 }

@@ -54,6 +54,29 @@ void OnDemandReads::NoteUntil(std::size_t stop, plan::CallId call, std::size_t w
   }
 }
 
+void OnDemandReads::NoteAwaited(plan::CallId call, std::span<const TextId> keys, std::size_t rows) {
+  const std::size_t width = rows == 0 ? 0 : keys.size() / rows;
+  const std::lock_guard lock(mutex_);
+  const auto found = reads_.find(call.value());
+  if (found == reads_.end()) return;
+  for (std::size_t row = 0; row < rows; ++row) {
+    const auto key = keys.subspan(row * width, width);
+    if (!verdicts_.IsDecided(call, key)) found->second.undecided.emplace(key.begin(), key.end());
+  }
+}
+
+void OnDemandReads::NoteAwaitedUntil(std::size_t stop, plan::CallId call, std::size_t width,
+                                     std::span<const TextId> keys, std::size_t rows) {
+  const std::size_t line = rows == 0 ? 0 : keys.size() / rows;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto group = keys.subspan(i * line, width);
+    const auto key = keys.subspan(i * line + width, line - width);
+    if (verdicts_.IsDecided(call, key)) continue;
+    stop_rows_[stop][{group.begin(), group.end()}].undecided[call].emplace(key.begin(), key.end());
+  }
+}
+
 std::uint64_t OnDemandReads::unjudged() const {
   std::uint64_t sum = 0;
   for (const StopRows& rows : stop_rows_) {

@@ -44,6 +44,12 @@ class OnDemandReads {
   /// As Note, of lookups of an early stop: `keys` is [rows, width + the call's arguments].
   void NoteUntil(std::size_t stop, plan::CallId call, std::size_t width,
                  std::span<const TextId> keys, std::size_t rows);
+  /// Notes what must be decided before another call is read: undecided tuples only, as the engine
+  /// itself may never read them where it finds that their value changes nothing.
+  void NoteAwaited(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
+  /// As NoteAwaited, with the keys of NoteUntil.
+  void NoteAwaitedUntil(std::size_t stop, plan::CallId call, std::size_t width,
+                        std::span<const TextId> keys, std::size_t rows);
   /// A row of the query around an EXISTS has what it needs.
   void NoteMet(std::size_t stop, std::span<const TextId> row);
   bool IsStop(std::size_t stop) const { return stop < stops_.size(); }

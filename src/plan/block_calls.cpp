@@ -250,20 +250,20 @@ Json BlockBinder::BindOnDemand(Call call, const std::vector<BoundArgument>& argu
   const std::string plain = std::to_string(call.id.value()) + ids;
   early_stop_ = stop;
   if (!call.on_demand) return with_arguments(LookupSql(call, plain));
-  Json lookup;
+  std::string read = LookupSql(call, plain);
+  std::string decided = fmt::format("quail_is_decided({})", plain);
   if (stop) {
     state_.plan.early_stops[stop->number].calls.push_back(call.id);
     const std::string until =
         fmt::format("{}, {}, {}{}", stop->number, call.id.value(), stop->row, ids);
-    lookup = with_arguments(LookupSql(call, until, "quail_{}_until"));
-  } else {
-    lookup = with_arguments(LookupSql(call, plain));
+    read = LookupSql(call, until, "quail_{}_until");
+    decided = fmt::format("quail_is_decided_until({})", until);
   }
+  Json lookup = with_arguments(read);
   lookup[kOnDemandMark] = true;
   lookup[kKnownMark] =
       writer_.PrintExpression(with_arguments(LookupSql(call, plain, "quail_known_{}")));
-  lookup[kDecidedMark] =
-      writer_.PrintExpression(with_arguments(fmt::format("quail_is_decided({})", plain)));
+  lookup[kDecidedMark] = writer_.PrintExpression(with_arguments(decided));
   return lookup;
 }
 

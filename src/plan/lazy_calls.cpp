@@ -129,13 +129,18 @@ class LazyWalk {
     sql::ForEachChild(node, [&](Json& child) { ReplaceByKnown(child, decided); });
   }
 
+  /// In turn, not by AND: a condition asks for the verdicts that it waits for only where those
+  /// before it hold.
   void Guard(Json& lookup) const {
     if (guards_.empty()) return;
     const std::string alias(sql::AliasOf(lookup));
     lookup["alias"] = "";
-    Json guarded = writer_.ParseExpression(
-        fmt::format("CASE WHEN {} THEN quail_lookup END", fmt::join(guards_, " AND ")));
-    guarded["case_checks"][0]["then_expr"] = std::move(lookup);
+    std::string closed;
+    for (const std::string& guard : guards_) {
+      closed += fmt::format(" WHEN ({}) IS NOT TRUE THEN NULL", guard);
+    }
+    Json guarded = writer_.ParseExpression(fmt::format("CASE{} ELSE quail_lookup END", closed));
+    guarded["else_expr"] = std::move(lookup);
     guarded["alias"] = alias;
     lookup = std::move(guarded);
   }

@@ -178,7 +178,8 @@ struct StepEstimate {
 /// ids: quail_verdict(call, id..) BOOLEAN, quail_probability(call, id..) DOUBLE, quail_tokens(call,
 /// id..) INTEGER, quail_error(call, id..) VARCHAR; or quail_verdict_until and the like (EarlyStop).
 /// quail_known_verdict(call, id..) and the like are read where only the value matters, not that it
-/// is read; quail_is_decided(call, id..) BOOLEAN says whether there is one.
+/// is read; quail_is_decided(call, id..) BOOLEAN says whether there is one, and has it asked if not
+/// (quail_is_decided_until of an EarlyStop).
 struct PhysicalPlan {
   std::vector<Relation> relations;
   std::vector<std::string> reduction_sql;
