@@ -121,6 +121,7 @@ class BlockBinder {
   // EXISTS.
   bool StopsEarly();
   void BindEarlyStop();
+  void CollectOutside(sql::Json& condition, std::vector<sql::Json>& columns) const;
   sql::Json MetCondition(sql::Json condition, std::size_t stop, const std::string& row) const;
 
   // Conjuncts and computed calls.
@@ -133,7 +134,11 @@ class BlockBinder {
   sql::Json WithPairTables(sql::Json from, ItemSet items, std::vector<sql::Json>& terms) const;
   void ReadPairTables();
   sql::Json FromWithoutCoreTerms() const;
-  sql::Json WithoutOnDemand(sql::Json from) const;
+  sql::Json WithKnownJoins(sql::Json from, ItemSet items) const;
+  bool IsKnownBefore(const sql::Json& condition, ItemSet items) const;
+  ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) const;
+  sql::Json WithItems(sql::Json from, ItemSet items) const;
+  sql::Json WithoutOpenTerms(const sql::Json& join) const;
   sql::Json WithMissingRow(sql::Json side) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);

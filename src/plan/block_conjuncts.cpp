@@ -116,13 +116,15 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
 }
 
 /// FROM as far as its rows are known before the calls on demand are decided: a join on one of them,
-/// or on a subquery whose calls are not bound yet, keeps all pairs and every row without a partner
-/// that it may have, an anti join all rows of its left side. So a domain may ask too much, never
-/// too little.
-Json BlockBinder::WithoutOnDemand(Json from) const {
+/// on a subquery whose calls are not bound yet, or on more than `items` and what is below, keeps
+/// all pairs and every row without a partner that it may have, an anti join all rows of its left
+/// side. So a domain may ask too much, never too little.
+Json BlockBinder::WithKnownJoins(Json from, ItemSet items) const {
   if (sql::TypeOf(from) != "JOIN") return from;
-  for (const char* side : {"left", "right"}) from[side] = WithoutOnDemand(std::move(from[side]));
-  if (!ContainsOnDemand(from["condition"]) && !ContainsAiCall(from["condition"])) return from;
+  for (const char* side : {"left", "right"}) {
+    from[side] = WithKnownJoins(std::move(from[side]), items);
+  }
+  if (IsKnownBefore(from["condition"], items)) return from;
   const std::string_view type = sql::TextMember(from, "join_type");
   const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
   from["condition"] = type == "ANTI" ? writer_.ParseExpression("FALSE") : writer_.truth();
@@ -131,6 +133,15 @@ Json BlockBinder::WithoutOnDemand(Json from) const {
   if (type != "RIGHT") from["right"] = WithMissingRow(std::move(from["right"]));
   from["join_type"] = "INNER";
   return from;
+}
+
+/// Whether a domain over `items` can test the condition of a join.
+bool BlockBinder::IsKnownBefore(const Json& condition, ItemSet items) const {
+  if (!condition.is_object()) return true;
+  if (ContainsOnDemand(condition) || ContainsAiCall(condition)) return false;
+  const Reads reads = scope_.ReadsOf(condition);
+  if ((reads.items & ~items) != 0) return false;
+  return !place_.nested || (!reads.outside && !reads.has_subquery);
 }
 
 /// The rows of a side of a join, and one of NULLs.
@@ -148,14 +159,60 @@ void BlockBinder::PlanJoinTerms() {
     const Json& condition = (*join.node)["condition"];
     if (join.core || !condition.is_object() || !ContainsLookup(condition)) continue;
     const auto calls = GuardedCallsOf(condition, ValueUse::kFilter, scope_, writer_);
-    Json pairs = *join.node;
+    const ItemSet sides = join.left | join.right;
+    Json pairs = WithoutOpenTerms(*join.node);
     pairs["join_type"] = "INNER";
     pairs["condition"] = nullptr;
     pairs["ref_type"] = "CROSS";
     std::vector<Json> terms;
-    Json from = WithPairTables(WithoutOnDemand(std::move(pairs)), join.left | join.right, terms);
+    Json from = WithPairTables(WithKnownJoins(std::move(pairs), sides), sides, terms);
+    from = WithItems(std::move(from), ItemsBefore(join, calls));
     AddComputed(calls, {std::move(from), std::move(terms)});
   }
+}
+
+/// The items before a comma that the ON behind it asks about. The engine takes that of inner joins
+/// only, which is told before anything is asked.
+ItemSet BlockBinder::ItemsBefore(const FromJoin& join,
+                                 const std::vector<GuardedCall>& calls) const {
+  ItemSet before = 0;
+  for (const GuardedCall& guarded : calls) {
+    for (const Argument& argument : state_.plan.calls[guarded.call.value()].arguments) {
+      const std::size_t item = argument.relation.value() - first_relation_;
+      if (argument.id_column.empty() || Has(join.left | join.right, item)) continue;
+      before |= SetOf(item);
+      if (sql::TextMember(*join.node, "join_type") == "INNER") continue;
+      throw source_.At(*join.node, ErrorCode::kUnsupported,
+                       fmt::format("the ON of this join asks about {}, which a comma divides from "
+                                   "it: not supported, write CROSS JOIN for the comma",
+                                   from_.items[item].alias));
+    }
+  }
+  return before;
+}
+
+/// Each row of `from` with all rows of `items`, and with one of NULLs for each that may be missing.
+Json BlockBinder::WithItems(Json from, ItemSet items) const {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (!Has(items, i)) continue;
+    from = writer_.CrossJoin(std::move(from), items_[i].table);
+    Json item = *from_.items[i].node;
+    from["right"] = from_.items[i].missing ? WithMissingRow(std::move(item)) : std::move(item);
+  }
+  return from;
+}
+
+/// A join below which the AND terms of the block that ask after it hold of every pair: their
+/// verdicts are not there yet.
+Json BlockBinder::WithoutOpenTerms(const Json& join) const {
+  std::vector<std::pair<Json*, Json>> kept;
+  for (const Term& term : terms_) {
+    if (!term.asks || term.core) continue;
+    kept.emplace_back(term.node, std::exchange(*term.node, writer_.truth()));
+  }
+  Json copy = join;
+  for (auto& [place, condition] : kept) *place = std::move(condition);
+  return copy;
 }
 
 /// FROM without the ON terms that are AND terms of the block: some of them may not be testable yet.
@@ -187,7 +244,8 @@ void BlockBinder::PlanComputed() {
       available.push_back(*term.node);
     }
   }
-  const Json from = WithPairTables(WithoutOnDemand(FromWithoutCoreTerms()), ~ItemSet{0}, available);
+  const Json from =
+      WithPairTables(WithKnownJoins(FromWithoutCoreTerms(), ~ItemSet{0}), ~ItemSet{0}, available);
   for (const Term* term : open) {
     AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), {from, available});
     const bool known = !term->reads.outside && !term->reads.is_volatile && !term->deep;
