@@ -42,6 +42,16 @@ bool BlockAsks(const Json& node, bool top) {
                      [](const Json& child) { return BlockAsks(child, false); });
 }
 
+/// Results whose subqueries ask have the name that their text gives, not that of what becomes of
+/// it.
+void NameByText(Json& select, const SqlWriter& writer) {
+  for (Json& expression : select["select_list"]) {
+    const bool named = !sql::AliasOf(expression).empty() || sql::ClassOf(expression) == "STAR";
+    if (named || IsAiCall(expression) || !ContainsAiCall(expression)) continue;
+    expression["alias"] = writer.PrintExpression(expression);
+  }
+}
+
 /// The first AI call at or below a node, in the order of the tree.
 const Json* FirstAiCall(const Json& node) {
   if (IsAiCall(node)) return &node;
@@ -92,6 +102,7 @@ class StatementBinder {
     std::vector<VisibleCte> ctes = outer;
     AddCtes(node, ctes);
     const bool is_select = sql::TypeOf(node) == "SELECT_NODE";
+    if (is_select) NameByText(node, state_.writer);
     if (is_select && !place.on_demand) UseExists(state_, node, ctes);
     if (is_select && BlockAsks(node, true)) {
       BlockBinder(state_, node, {ctes, place.nested, place.on_demand, place.exists}).Bind();

@@ -79,7 +79,7 @@ void BlockBinder::BindEarlyStop() {
   std::vector<Json*> asking;
   std::vector<Json> outside;
   for (const Term& term : terms_) {
-    scope_.CollectOutside(*term.node, outside);
+    CollectOutside(*term.node, outside);
     if (term.asks) {
       asking.push_back(term.node);
     } else {
@@ -113,6 +113,19 @@ void BlockBinder::BindEarlyStop() {
   Json& where = select_["where_clause"];
   where = where.is_object() ? writer_.MakeAnd({std::move(where), std::move(condition)})
                             : std::move(condition);
+}
+
+/// The enclosing queries' columns that a condition reads; what no slot of a prompt uses is not
+/// read.
+void BlockBinder::CollectOutside(Json& condition, std::vector<Json>& columns) const {
+  if (IsAiCall(condition)) {
+    AiCall read = ReadAiCall(condition, source_);
+    for (Json& argument : read.prompt.arguments) CollectOutside(argument, columns);
+  } else if (!sql::ColumnPath(condition).empty()) {
+    scope_.CollectOutside(condition, columns);
+  } else {
+    sql::ForEachChild(condition, [&](Json& child) { CollectOutside(child, columns); });
+  }
 }
 
 /// `row`: ", id" of each column that tells the outer query's row.

@@ -11,6 +11,7 @@
 #include "plan/from_items.h"
 #include "plan/lazy_calls.h"
 #include "plan/name_scope.h"
+#include "plan/stand_in.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -113,7 +114,8 @@ class ExistsForm {
     if ((type != "SEMI" && type != "ANTI") || !from["using_columns"].empty()) return false;
     const Json& condition = from["condition"];
     return condition.is_object() && ContainsAiCall(condition) && CanStop(condition) &&
-           HasInnerJoinsOnly(from["right"]) && AsksInConditions(from["right"]).has_value();
+           HasInnerJoinsOnly(from["right"]) && AsksInConditions(from["right"]).has_value() &&
+           CanCorrelate(from["right"]);
   }
 
   Json Exists(Json query, bool negated) const {
@@ -168,7 +170,7 @@ class ExistsForm {
                         std::any_of(tree.items.begin(), tree.items.end(), [&](const auto& item) {
                           return sql::SameWord(item.alias, column->table);
                         });
-    if (hidden) return std::nullopt;
+    if (hidden || !CanCorrelate(from)) return std::nullopt;
     Names names{in["child"], e};
     names.x["column_names"] = {column->table, column->name};
     names.x["alias"] = names.e["alias"] = "";
@@ -228,6 +230,26 @@ class ExistsForm {
       if (error.code() == ErrorCode::kInterrupted) throw;
       return std::nullopt;
     }
+  }
+
+  /// Whether the engine takes a correlated subquery over a FROM: over rows of a WITH it refuses
+  /// some kinds of joins there, however deep.
+  bool CanCorrelate(const Json& from) const {
+    Json query = writer_.MakeSelect({writer_.ParseExpression("1")}, WithoutConditions(from),
+                                    {writer_.ParseExpression("quail_outer.quail_value = 1")});
+    Json select =
+        writer_.MakeSelect({writer_.ParseExpression("1")},
+                           writer_.ParseFrom("(VALUES (1)) AS quail_outer(quail_value)"), {});
+    select["where_clause"] = Exists(std::move(query), false);
+    for (const VisibleCte& cte : ctes_) select["cte_map"]["map"].push_back(cte.entry);
+    PutStandIns(select, writer_);
+    try {
+      state_.catalog.Plan(writer_.PrintQuery(select));
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kInterrupted) throw;
+      return false;
+    }
+    return true;
   }
 
   Json Equality(const Names& names) const {
