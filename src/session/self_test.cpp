@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kQuestion = "The text is about snow. {0}";
 constexpr std::array<std::string_view, 2> kTexts = {"It is snowing in the mountains.",
                                                     "The shop sells cheap shoes."};
-/// In log-odds. The embedded judge has them 9 apart, without its adapter, which leaves it near
+/// In log-odds. The embedded judge has them 12 apart, without its adapter, which leaves it near
 /// chance, 0.2 (f32, bf16 and int8).
 constexpr float kLeastDifference = 1;
 
