@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Runs a plan of trainings on all GPUs of a machine within a time, and prints what each reached.
 
-    judge_plan.py PACK WORK explore [--seconds 575] [--gpus N ..] [--beside 2] [--only NAME ..] [--keep FOLDER]
-    judge_plan.py PACK WORK final --options "--teacher ../fold0.npz ../fold1.npz" [--seeds 0 1 2 3]
-    judge_plan.py PACK WORK explore --extra "--steps 2 --batch 4"     to try the program, also without a GPU
+    judge_plan.py PACK WORK recipe [--seeds 0] [--options ".."] [--seconds 1200] [--gpus N ..] [--beside 2] [--keep FOLDER]
+    judge_plan.py PACK WORK explore --only NAME ..
+    judge_plan.py PACK WORK recipe --extra "--steps 2 --batch 4"     to try the program, also without a GPU
 
-`explore` compares recipes with one seed: the shipped recipe, twice its epochs, rank 64 cut to 8, all weights (what the model could reach), two
-teachers that never saw the rows they judge, and the shipped recipe taught by them. `final` trains several seeds of one recipe and takes
-their mean. A run starts when those that it needs have ended and enough of the time is left; one whose .npz is there is not repeated.
-Table: AUC / accuracy / calibration error after the scale that suits the run on the split `kind`. --keep copies table, adapters
-and an archive of margins and logs.
+`recipe` trains what is shipped: two teachers, each on half of the texts, which judge the other half, then one run for each seed whose
+targets are half the label, half what the teacher says that has not seen the row; of several seeds also the mean. `explore` has what
+might be better; it takes several calls with --only. A run starts when those that it needs have ended and enough of the time is left; one whose
+.npz is there is not repeated. Table: AUC / accuracy / calibration error after the scale that suits the run on the split `kind`. --keep
+copies table, adapters and an archive of margins and logs.
 """
 import argparse
 import dataclasses
@@ -41,23 +41,35 @@ class Run:
     needs: tuple = ()
 
 
+FOLD = '--rank 32 --alpha 64 --lr 1e-3 --cycles 1'
+FULL_FOLD = '--full --lr 1e-4 --decay 0 --cycles 1'
+RECIPE = '--teacher {work}/fold0.npz {work}/fold1.npz --trust .5 --epochs 3.5'
+TEACHERS = ('fold0', 'fold1')
+FOLDS = [
+    Run('fold0', f'--fold 0 2 {FOLD}', 110),
+    Run('fold1', f'--fold 1 2 {FOLD}', 110),
+]
 EXPLORE = [
-    Run('fold0', '--fold 0 2 --rank 32 --alpha 64 --lr 1e-3 --cycles 1', 110),
-    Run('fold1', '--fold 1 2 --rank 32 --alpha 64 --lr 1e-3 --cycles 1', 110),
-    Run('long', '--epochs 3.5', 460),
-    Run('r8', '', 225),
-    Run('taught', '--teacher {work}/fold0.npz {work}/fold1.npz --trust .5', 225, ('fold0', 'fold1')),
-    Run('full', '--full --lr 1e-4 --decay 0 --cycles 1', 225),
-    Run('r64cut8', '--rank 64 --alpha 128 --lr 1e-3 --cut 8', 215),
+    *FOLDS,
+    Run('fold2', f'--fold 0 2 --seed 1 {FOLD}', 110),
+    Run('fold3', f'--fold 1 2 --seed 1 {FOLD}', 110),
+    Run('full0', f'--fold 0 2 {FULL_FOLD}', 225),
+    Run('full1', f'--fold 1 2 {FULL_FOLD}', 225),
+    Run('untaught', '--epochs 3.5', 440),
+    Run('four', '--teacher {work}/fold0.npz {work}/fold1.npz {work}/fold2.npz {work}/fold3.npz --trust .5 --epochs 3.5', 440,
+        (*TEACHERS, 'fold2', 'fold3')),
+    Run('by_full', '--teacher {work}/full0.npz {work}/full1.npz --trust .5 --epochs 3.5', 440, ('full0', 'full1')),
+    Run('five', RECIPE.replace('3.5', '5'), 520, TEACHERS),
     Run('shipped', f'--adapter {SHIPPED}', 20),
 ]
 
 
-def final_runs(options, seeds):
-    runs = [Run(f's{seed}', f'--seed {seed} {options}', 225) for seed in seeds]
+def recipe_runs(options, seeds):
+    runs = [Run(f's{seed}', f'--seed {seed} {options}', 440, TEACHERS) for seed in seeds]
     names = tuple(run.name for run in runs)
     mean = '--adapter ' + ' '.join(f'{{work}}/{name}.safetensors' for name in names)
-    return [*runs, Run('mean', mean, 20, names), Run('shipped', f'--adapter {SHIPPED}', 20)]
+    means = [Run('mean', mean, 20, names)] if len(names) > 1 else []
+    return [*FOLDS, *runs, *means, Run('shipped', f'--adapter {SHIPPED}', 20)]
 
 
 def gpu_count():
@@ -148,17 +160,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('pack', type=pathlib.Path)
     parser.add_argument('work', type=pathlib.Path)
-    parser.add_argument('plan', choices=['explore', 'final'])
-    parser.add_argument('--options', default='', help='of judge_train.py, for `final`; {work} is the folder of the runs')
-    parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2, 3])
+    parser.add_argument('plan', choices=['recipe', 'explore'])
+    parser.add_argument('--options', default=RECIPE, help='of judge_train.py, for `recipe`; {work} is the folder of the runs')
+    parser.add_argument('--seeds', type=int, nargs='+', default=[0])
     parser.add_argument('--only', nargs='+', help='these runs of `explore` and what they need')
-    parser.add_argument('--seconds', type=float, default=575)
+    parser.add_argument('--seconds', type=float, default=1200)
     parser.add_argument('--gpus', type=int, nargs='+', help='numbers of the GPUs to use (default: all)')
     parser.add_argument('--beside', type=int, default=2, help='runs on one GPU')
     parser.add_argument('--extra', default='', help='options of judge_train.py for every training')
     parser.add_argument('--keep', type=pathlib.Path)
     arguments = parser.parse_args()
-    plan = EXPLORE if arguments.plan == 'explore' else final_runs(arguments.options, arguments.seeds)
+    plan = EXPLORE if arguments.plan == 'explore' else recipe_runs(arguments.options, arguments.seeds)
     if arguments.only:
         needed = {need for run in plan if run.name in arguments.only for need in run.needs}
         plan = [run for run in plan if run.name in needed | set(arguments.only)]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Repeats the embedded judge's training from nothing: sources, rows, four seeds on the GPU, tables, adapter file.
+"""Repeats the embedded judge's training from nothing: sources, rows, teachers and judge on the GPU, tables, adapter file.
 
-    train.py [WORKDIR] [--seeds 0 1 2 3] [--speeches FILE.jsonl.gz] [--install]
+    train.py [WORKDIR] [--seeds 0] [--speeches FILE.jsonl.gz] [--install] [--extra OPTIONS]
     train.py [WORKDIR] --prepare [--before COMMIT]     everything that needs no GPU: WORKDIR/pack is what judge_plan.py needs
 
 WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
-what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The seed with the best AUC on unseen kinds, or the mean
-of all seeds where that is better, is written to WORKDIR/adapter.safetensors, with --install to models/. --before packs the test rows
-that the programs of an older commit make, so that a table shows old and new rules side by side.
+what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The trainings are the plan `recipe` of judge_plan.py, within
+20 minutes of one GPU. Of several seeds the one with the best AUC on unseen kinds, or their mean where that is better, is written to
+WORKDIR/adapter.safetensors, with --install to models/. --before packs the test rows that the programs of an older commit make, so that
+a table shows old and new rules side by side. --extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
 """
 import argparse
 import pathlib
@@ -53,9 +54,17 @@ def prepare(work, gguf, speeches, before):
         run('judge_pack.py', 'rows', gguf, work / 'pack', '--data', work / 'data', *older)
 
 
-def train(work, name, *options):
-    if not (work / f'{name}.npz').exists():
-        run('judge_train.py', work / 'pack', work / name, *options)
+def train(work, seeds, extra):
+    """Runs what is not there yet; returns the .npz of the seeds and of their mean."""
+    runs = work / 'runs'
+    run('judge_plan.py', work / 'pack', runs, 'recipe', '--gpus', 0, '--extra', extra, '--seeds', *seeds)
+    if not (runs / 'raw.npz').exists():
+        run('judge_train.py', work / 'pack', runs / 'raw', '--raw')
+    trained = [runs / f's{seed}.npz' for seed in seeds] + ([runs / 'mean.npz'] if len(seeds) > 1 else [])
+    missing = [path.stem for path in trained if not path.exists()]
+    if missing:
+        sys.exit(f'not trained: {", ".join(missing)}; see the .log files in {runs}')
+    return trained
 
 
 def best_on_kinds(data, runs):
@@ -70,26 +79,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('work', type=pathlib.Path, nargs='?', default=ROOT / 'build/judge')
     parser.add_argument('--gguf', type=pathlib.Path, default=MODEL)
-    parser.add_argument('--seeds', type=int, nargs='+', default=[0, 1, 2, 3])
+    parser.add_argument('--seeds', type=int, nargs='+', default=[0])
     parser.add_argument('--speeches', type=pathlib.Path)
     parser.add_argument('--prepare', action='store_true')
     parser.add_argument('--before', metavar='COMMIT')
     parser.add_argument('--install', action='store_true')
+    parser.add_argument('--extra', default='', help='options of judge_train.py for every training')
     arguments = parser.parse_args()
     work = arguments.work
     prepare(work, arguments.gguf, arguments.speeches, arguments.before)
     if arguments.prepare:
         return
-    train(work, 'raw', '--raw')
-    for seed in arguments.seeds:
-        train(work, f's{seed}', '--seed', seed)
-    runs = [work / f's{seed}.npz' for seed in arguments.seeds]
-    if len(runs) > 1:
-        train(work, 'mean', '--adapter', *(run.with_suffix('.safetensors') for run in runs))
-        runs.append(work / 'mean.npz')
+    runs = train(work, arguments.seeds, arguments.extra)
     best = best_on_kinds(work / 'data', runs)
     runs.sort(key=lambda path: path != best)
-    run('judge_table.py', work / 'data', *runs, '--base', work / 'raw.npz', '--gguf', arguments.gguf, '--adapter',
+    run('judge_table.py', work / 'data', *runs, '--base', work / 'runs/raw.npz', '--gguf', arguments.gguf, '--adapter',
         best.with_suffix('.safetensors'), work / 'adapter.safetensors')
     if arguments.install:
         shutil.copy(work / 'adapter.safetensors', ADAPTER)
