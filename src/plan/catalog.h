@@ -14,8 +14,6 @@ class Catalog {
   virtual ~Catalog() = default;
   /// Names and types of the columns that a SELECT would return (DESCRIBE); nothing is run.
   virtual columnar::Schema Columns(std::string_view select_sql) = 0;
-  /// Has the engine plan a SELECT: what it refuses only then is thrown. Nothing is run.
-  virtual void Plan(std::string_view select_sql) = 0;
   /// The engine's own parse of one SELECT statement, as json_serialize_sql writes it.
   virtual std::string Parse(std::string_view select_sql) = 0;
   /// The SQL text of such a tree (json_deserialize_sql).

@@ -11,7 +11,6 @@
 #include "plan/from_items.h"
 #include "plan/lazy_calls.h"
 #include "plan/name_scope.h"
-#include "plan/stand_in.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -60,6 +59,15 @@ void DropConditions(Json& from, const Json& truth) {
   if (sql::TypeOf(from) != "JOIN") return;
   if (from["condition"].is_object()) from["condition"] = truth;
   for (const char* side : {"left", "right"}) DropConditions(from[side], truth);
+}
+
+/// Whether a SEMI, ANTI, FULL or positional join is at or below `node`, nested queries included.
+bool HasLoneSideJoin(const Json& node) {
+  const std::string_view type = sql::TextMember(node, "join_type");
+  const bool lone = type == "SEMI" || type == "ANTI" || type == "FULL" ||
+                    sql::TextMember(node, "ref_type") == "POSITIONAL";
+  if (sql::TypeOf(node) == "JOIN" && lone) return true;
+  return node.is_structured() && std::any_of(node.begin(), node.end(), HasLoneSideJoin);
 }
 
 /// Whether order and repetitions are all that the modifiers of a query are about.
@@ -233,23 +241,20 @@ class ExistsForm {
   }
 
   /// Whether the engine takes a correlated subquery over a FROM: over rows of a WITH it refuses
-  /// some kinds of joins there, however deep.
-  bool CanCorrelate(const Json& from) const {
-    Json query = writer_.MakeSelect({writer_.ParseExpression("1")}, WithoutConditions(from),
-                                    {writer_.ParseExpression("quail_outer.quail_value = 1")});
-    Json select =
-        writer_.MakeSelect({writer_.ParseExpression("1")},
-                           writer_.ParseFrom("(VALUES (1)) AS quail_outer(quail_value)"), {});
-    select["where_clause"] = Exists(std::move(query), false);
-    for (const VisibleCte& cte : ctes_) select["cte_map"]["map"].push_back(cte.entry);
-    PutStandIns(select, writer_);
-    try {
-      state_.catalog.Plan(writer_.PrintQuery(select));
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kInterrupted) throw;
-      return false;
-    }
-    return true;
+  /// some kinds of joins there, however deep. It is not asked: that error would end a transaction.
+  bool CanCorrelate(const Json& from) const { return !HasLoneSideJoin(from) || !NamesCte(from); }
+
+  bool NamesCte(const Json& node) const {
+    if (node.is_object() && node.contains("cte_map") && !node["cte_map"]["map"].empty())
+      return true;
+    const std::string_view table = sql::TextMember(node, "table_name");
+    const bool named = std::any_of(ctes_.begin(), ctes_.end(), [table](const VisibleCte& cte) {
+      return sql::SameWord(cte.name, table);
+    });
+    if (named) return true;
+    return node.is_structured() && std::any_of(node.begin(), node.end(), [this](const Json& child) {
+             return NamesCte(child);
+           });
   }
 
   Json Equality(const Names& names) const {

@@ -76,14 +76,4 @@ std::optional<std::string> WithStandIns(std::string_view query, const Json& tree
   return out;
 }
 
-void PutStandIns(Json& tree, const SqlWriter& writer) {
-  if (IsAiCall(tree)) {
-    Json stand_in = writer.ParseExpression(StandIn(tree));
-    stand_in["alias"] = sql::AliasOf(tree);
-    tree = std::move(stand_in);
-    return;
-  }
-  sql::ForEachChild(tree, [&writer](Json& child) { PutStandIns(child, writer); });
-}
-
 }  // namespace quail::plan

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "plan/sql_writer.h"
 #include "sql/duckdb_ast.h"
 
 namespace quail::plan {
@@ -13,8 +12,5 @@ namespace quail::plan {
 /// that all other bytes keep their offsets. nullopt where a call's text is too short for that, or
 /// is not found.
 std::optional<std::string> WithStandIns(std::string_view query, const sql::Json& tree);
-
-/// The same in a tree, where offsets do not matter.
-void PutStandIns(sql::Json& tree, const SqlWriter& writer);
 
 }  // namespace quail::plan

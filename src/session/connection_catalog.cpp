@@ -9,10 +9,6 @@ columnar::Schema ConnectionCatalog::Columns(std::string_view select_sql) {
   return DescribeQuery(connection_, select_sql);
 }
 
-void ConnectionCatalog::Plan(std::string_view select_sql) {
-  relational::QueryText(connection_, "EXPLAIN " + std::string(select_sql));
-}
-
 std::string ConnectionCatalog::Parse(std::string_view select_sql) {
   return relational::SerializeSql(connection_, select_sql);
 }

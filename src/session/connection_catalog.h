@@ -11,7 +11,6 @@ class ConnectionCatalog : public plan::Catalog {
   explicit ConnectionCatalog(relational::Connection& connection) : connection_(connection) {}
 
   columnar::Schema Columns(std::string_view select_sql) override;
-  void Plan(std::string_view select_sql) override;
   std::string Parse(std::string_view select_sql) override;
   std::string Print(std::string_view json) override;
 

@@ -40,9 +40,6 @@ class EngineCatalog : public Catalog {
     }
     return schema;
   }
-  void Plan(std::string_view sql) override {
-    relational::QueryText(connection_, "EXPLAIN " + std::string(sql));
-  }
   std::string Parse(std::string_view sql) override {
     return relational::SerializeSql(connection_, sql);
   }
