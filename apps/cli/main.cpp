@@ -45,29 +45,34 @@ int ExitCodeOf(const Error& error) {
   return 1;
 }
 
-void RunScriptOption(Session& session, const Options& options, ProgressLine& progress,
-                     RunLog& log) {
+/// Returns the exit code.
+int RunScriptOption(Session& session, const Options& options, ProgressLine& progress, RunLog& log) {
   ScriptRunner runner(session, options, progress, log);
-  if (options.output.empty()) return runner.Run(*options.script, std::cout);
+  if (options.output.empty()) {
+    runner.Run(*options.script, std::cout);
+    return runner.stopped_by_budget() ? kBudgetCode : 0;
+  }
   const auto file = OutputFile::Open(options.output);
   if (IsBinary(options.format)) {
     runner.WriteBinary(*options.script, file->path());
   } else {
     runner.Run(*options.script, file->stream());
   }
+  if (runner.stopped_by_budget() && file->replaces()) {
+    throw Error(
+        ErrorCode::kBudget,
+        fmt::format("a budget left rows undecided, so '{}' was left as it was", options.output));
+  }
   file->Finish();
+  return runner.stopped_by_budget() ? kBudgetCode : 0;
 }
 
 /// What the options say, in an open session. Returns the exit code.
 int RunStatements(Session& session, const Options& options, ProgressLine& progress, RunLog& log) {
   for (const auto& [name, path] : options.tables) session.RegisterFile(name, path);
   Interrupts interrupts([&session] { session.Interrupt(); });
-  int code = 0;
-  if (options.script) {
-    RunScriptOption(session, options, progress, log);
-  } else {
-    code = RunShell(session, options, progress, interrupts, log);
-  }
+  if (options.script) return RunScriptOption(session, options, progress, log);
+  const int code = RunShell(session, options, progress, interrupts, log);
   return code == 0 && session.StoppedByBudget() ? kBudgetCode : code;
 }
 

@@ -64,6 +64,11 @@ OutputFile::~OutputFile() {
   if (!partial_.empty()) fs::remove(partial_, ignored);
 }
 
+bool OutputFile::replaces() const {
+  std::error_code ignored;
+  return !partial_.empty() && fs::exists(target_, ignored);
+}
+
 void OutputFile::Finish() {
   errno = 0;
   stream_.close();

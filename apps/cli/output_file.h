@@ -23,6 +23,8 @@ class OutputFile {
   std::ostream& stream() { return stream_; }
   /// What to write by name, instead of the stream.
   std::string path() const { return (partial_.empty() ? target_ : partial_).string(); }
+  /// Whether Finish would put it in the place of a file that is there.
+  bool replaces() const;
   /// Puts the file in its place. Throws Error{kIo}.
   void Finish();
 

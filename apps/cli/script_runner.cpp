@@ -34,11 +34,15 @@ void ScriptRunner::Run(std::string_view script, std::ostream& out) {
 
 template <typename Call>
 void ScriptRunner::Logged(const Session::Statement& statement, Call call) {
-  if (!log_.on()) return call();
+  const auto run = [&] {
+    call();
+    stopped_by_budget_ |= session_.StoppedByBudget();
+  };
+  if (!log_.on()) return run();
   log_.Tell(statement.text);
   const std::string before = session_.ReportJson();
   const auto begin = std::chrono::steady_clock::now();
-  call();
+  run();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   const std::string report = session_.ReportJson();
   log_.TellEnd(taken.count(), report == before ? "" : report);

@@ -25,6 +25,9 @@ class ScriptRunner {
   /// Error{kUsage} before anything runs where it is not one.
   void WriteBinary(std::string_view script, const std::string& path);
 
+  /// Whether a budget ended a statement early, so that undecided rows are among those written.
+  bool stopped_by_budget() const { return stopped_by_budget_; }
+
  private:
   void RunOne(std::string_view script, const Session::Statement& statement, const RunOptions& run,
               std::ostream& out);
@@ -35,6 +38,7 @@ class ScriptRunner {
   const Options& options_;
   ProgressLine& progress_;
   RunLog& log_;
+  bool stopped_by_budget_ = false;
 };
 
 /// Throws Error{kIo} where WriteReport could not write.

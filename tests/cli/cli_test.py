@@ -633,6 +633,24 @@ class Budgets(CliTest):
         self.assertEqual(report["calls"]["error"], 3)
         self.assertEqual(report["errors"], [{"reason": "budget: quail_max_seconds is 0", "count": 3, "rows": 3}])
 
+    def test_a_budget_leaves_the_old_file_of_o_as_it_was(self):
+        query = "SELECT id, AI_FILTER(PROMPT('snow? {0}', body)) AS p FROM t ORDER BY id"
+        for name in ("t.csv", "old.jsonl", "old.parquet", "old.arrow"):
+            for script in (query, f"{query}; SET quail_max_seconds = 9; CREATE TABLE done AS SELECT AI_FILTER('snow') AS x"):
+                with self.subTest(name, script=script):
+                    old = self.path / name
+                    old.write_text(ROWS)
+                    done = self.run_oracle("--set", "quail_max_seconds=0", "-c", script, "-o", name)
+                    self.assertEqual(done.returncode, 4, done.stderr)
+                    self.assertIn(f"a budget left rows undecided, so '{name}' was left as it was", done.stderr)
+                    self.assertEqual(old.read_text(), ROWS)
+        self.assertEqual([p.name for p in self.path.iterdir() if "partial" in p.name], [])
+
+    def test_a_budget_writes_what_was_decided_to_a_new_file(self):
+        query = "SELECT id, AI_FILTER(PROMPT('snow? {0}', body)) AS p FROM t ORDER BY id"
+        done = self.run_oracle("--set", "quail_max_seconds=0", "-c", query, "-o", "new.csv")
+        self.assertEqual(done.returncode, 4)
+        self.assertEqual((self.path / "new.csv").read_text(), "id,p\n1,\n2,\n3,\n4,\n")
 
     def test_a_budget_changes_nothing(self):
         (self.path / "out.csv").write_text("old")
