@@ -109,6 +109,16 @@ class ExitCodes(CliTest):
         self.assertEqual(done.returncode, 3)
         self.assertIn("bad.gguf", done.stderr)
 
+    def test_case_31_a_tokenizer_with_more_tokens_than_the_model_has_rows(self):
+        (self.path / "model").mkdir()
+        shape = {"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
+                 "intermediate_size": 8, "vocab_size": 100, "max_position_embeddings": 64}
+        (self.path / "model" / "config.json").write_text(json.dumps(shape))
+        (self.path / "model" / "tokenizer.json").write_bytes((ROOT / "tests/data/tokenizer/tiny.json").read_bytes())
+        done = self.run_quail("-m", "model", "-t", "t=t.csv", "-c", FILTER)
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+        self.assertIn("the tokenizer has 893 tokens, the model 100 rows", done.stderr)
+
     def test_budget(self):
         done = self.run_oracle("--set", "quail_max_pairs=1", "-c",
                                "SELECT 1 FROM t a JOIN t b ON AI_FILTER(PROMPT('{0} {1}', a.body, b.body))")
