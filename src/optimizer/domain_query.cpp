@@ -129,6 +129,10 @@ std::string DomainQuery::ColumnOf(const plan::Argument& argument) const {
                      Quoted(argument.id_column));
 }
 
+std::string DomainQuery::RowNumber(RelationId relation) const {
+  return fmt::format("{}.quail_row", Quoted(plan_.relations[relation.value()].alias));
+}
+
 std::string DomainQuery::Rows(const std::vector<std::string>& columns, const Relations& relations,
                               const std::string& guard) const {
   std::vector<std::string> terms = Terms(relations);

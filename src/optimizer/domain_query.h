@@ -19,6 +19,8 @@ class DomainQuery {
   /// Whether conditions without AI calls tie two relations together, directly or through others.
   bool Linked(plan::RelationId a, plan::RelationId b) const;
 
+  /// A relation's row numbers.
+  std::string RowNumber(plan::RelationId relation) const;
   /// SELECT columns FROM relations WHERE every condition about them that is decided, and `guard` if
   /// not empty; rows of linked other relations must exist.
   std::string Rows(const std::vector<std::string>& columns,

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "plan/filter_rank.h"
+#include "plan/guards.h"
 
 namespace quail::optimizer {
 
@@ -316,10 +317,66 @@ void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
   AddStep(draft, std::move(step), std::move(estimate));
 }
 
+/// What the guards of a term's calls leave open. Calls in a long chain have those of all before
+/// them: of a term about one relation the rows that are open are kept every so many guards, so that
+/// each call reads but the last ones.
+class OpenRows {
+ public:
+  OpenRows(PlanDraft& draft, const plan::AiConjunct& term) : draft_(draft), term_(term) {}
+
+  std::string ConditionFor(const plan::GuardedCall& call) {
+    if (!IsBehindKept(call)) kept_ = nullptr;
+    if (Length(call) > kMostGuards && term_.relations.size() == 1) Keep(call);
+    const std::string rest = plan::ConditionSql(call.guard, kept_);
+    if (kept_ == nullptr) return rest;
+    return rest.empty() ? InTable() : fmt::format("{} AND {}", InTable(), rest);
+  }
+
+ private:
+  static constexpr std::size_t kMostGuards = 16;
+
+  bool IsBehindKept(const plan::GuardedCall& call) const {
+    const plan::Guard* guard = call.guard.get();
+    while (guard != nullptr && guard != kept_) guard = guard->before.get();
+    return guard == kept_;
+  }
+  /// Guards behind the kept ones.
+  std::size_t Length(const plan::GuardedCall& call) const {
+    std::size_t length = 0;
+    for (const plan::Guard* at = call.guard.get(); at != kept_; at = at->before.get()) ++length;
+    return length;
+  }
+  std::string RowNumber() const { return draft_.query.RowNumber(term_.relations[0]); }
+  std::string InTable() const {
+    return fmt::format("{} IN (SELECT quail_row FROM {})", RowNumber(), table_);
+  }
+  /// With all guards but the last, which may be this call's alone (THEN).
+  void Keep(const plan::GuardedCall& call) {
+    const auto& relation = draft_.logical.relations[term_.relations[0].value()];
+    const std::string rest = plan::ConditionSql(call.guard->before, kept_);
+    const std::string condition =
+        kept_ == nullptr ? rest : fmt::format("{} AND {}", InTable(), rest);
+    const std::string rows = draft_.query.Rows({RowNumber()}, term_.relations, condition);
+    table_ = fmt::format("\"{}_open_{}\"", relation.table, draft_.plan.steps.size());
+    kept_ = call.guard->before.get();
+    StepEstimate estimate;
+    estimate.name = fmt::format("keep open {}", relation.alias);
+    AddStep(draft_, RelationalStep{fmt::format("CREATE TEMP TABLE {} AS {}", table_, rows)},
+            std::move(estimate));
+    draft_.plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table_));
+  }
+
+  PlanDraft& draft_;
+  const plan::AiConjunct& term_;
+  const plan::Guard* kept_ = nullptr;  ///< the last guard that `table_` is made with
+  std::string table_;
+};
+
 /// Conditions under OR, NOT and CASE: each call where its guard leaves the condition open.
 void PlaceGuarded(PlanDraft& draft) {
   for (const std::size_t conjunct : draft.guarded) {
     const auto& term = draft.logical.ai_conjuncts[conjunct];
+    OpenRows open(draft, term);
     for (const plan::GuardedCall& guarded : term.calls) {
       const Call& call = draft.logical.calls[guarded.call.value()];
       std::vector<std::string> columns;
@@ -327,7 +384,8 @@ void PlaceGuarded(PlanDraft& draft) {
         columns.push_back(draft.query.ColumnOf(argument));
       }
       if (columns.empty()) columns.emplace_back("1");
-      PlaceColumn(draft, guarded.call, draft.query.Rows(columns, term.relations, guarded.guard));
+      PlaceColumn(draft, guarded.call,
+                  draft.query.Rows(columns, term.relations, open.ConditionFor(guarded)));
     }
     draft.query.Decide(conjunct);
   }

@@ -299,13 +299,13 @@ void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, const Domai
     const bool limited = !rows.modifiers.is_null();
     std::string names;
     if (limited) {
-      list.push_back(writer_.ParseExpression(guarded.guard.empty() ? "TRUE" : guarded.guard));
+      list.push_back(writer_.ParseExpression(guarded.guard ? ConditionSql(guarded.guard) : "TRUE"));
       for (std::size_t i = 0; i < list.size(); ++i) {
         list[i]["alias"] = fmt::format("q{}", i);
         if (i + 1 < list.size()) names += fmt::format("{}q{}", i == 0 ? "" : ", ", i);
       }
-    } else if (!guarded.guard.empty()) {
-      where.push_back(writer_.ParseExpression(guarded.guard));
+    } else if (guarded.guard) {
+      where.push_back(writer_.ParseExpression(ConditionSql(guarded.guard)));
     }
     const std::string condition = fmt::format("q{}", list.size() - 1);
     Json select = writer_.MakeSelect(std::move(list), rows.from, std::move(where));

@@ -1,7 +1,9 @@
 #include "plan/guards.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "fmt/format.h"
@@ -27,8 +29,7 @@ class GuardWalk {
   void Visit(const Json& node, ValueUse use) {
     if (!ContainsLookup(node) || sql::IsQueryNode(node)) return;
     if (node.contains(kCallMark)) {
-      calls_.push_back({CallId(node[kCallMark].get<std::uint32_t>()),
-                        fmt::format("{}", fmt::join(guards_, " AND ")), in_case_});
+      calls_.push_back({CallId(node[kCallMark].get<std::uint32_t>()), guard_, in_case_});
       return;
     }
     const std::string_view type = sql::TypeOf(node);
@@ -39,13 +40,13 @@ class GuardWalk {
     if (type == "CONJUNCTION_OR") return VisitTerms(node["children"], " IS NOT TRUE", use);
     if (type == "OPERATOR_COALESCE") return VisitCoalesce(node["children"]);
     if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
-    std::vector<std::string> around;
+    const auto around = guard_;
     const bool other_rows = several_sets_ ? MayAggregate(node) : sql::ClassOf(node) == "WINDOW";
-    if (other_rows) around.swap(guards_);
+    if (other_rows) guard_ = nullptr;
     for (const Json& child : node) {
       if (child.is_structured()) VisitAny(child);
     }
-    if (other_rows) guards_.swap(around);
+    guard_ = around;
   }
 
   std::vector<GuardedCall> Take() { return std::move(calls_); }
@@ -60,7 +61,7 @@ class GuardWalk {
 
   /// Terms in turn, those without calls first, each under what the ones before it leave open.
   void VisitTerms(const Json& terms, const char* open, ValueUse use) {
-    const std::size_t depth = guards_.size();
+    const auto outer = guard_;
     for (const Json& term : terms) {
       if (!ContainsLookup(term)) Push(term, open);
     }
@@ -69,20 +70,20 @@ class GuardWalk {
       Visit(term, use);
       Push(term, open);
     }
-    guards_.resize(depth);
+    guard_ = outer;
   }
 
   void VisitCoalesce(const Json& arguments) {
-    const std::size_t depth = guards_.size();
+    const auto outer = guard_;
     for (const Json& argument : arguments) {
       Visit(argument, ValueUse::kAny);
       Push(argument, " IS NULL");
     }
-    guards_.resize(depth);
+    guard_ = outer;
   }
 
   void VisitCase(const Json& node, ValueUse use) {
-    const std::size_t depth = guards_.size();
+    const auto outer_guard = guard_;
     const bool has_else = node.contains("else_expr") && node["else_expr"].is_object();
     const auto other = has_else ? sql::ConstantOf(node["else_expr"]) : std::nullopt;
     const bool tells = has_else && !(other && other->kind == sql::ConstantKind::kNull);
@@ -90,27 +91,28 @@ class GuardWalk {
       const bool outer = std::exchange(in_case_, tells);
       Visit(check["when_expr"], ValueUse::kFilter);
       in_case_ = outer;
-      const std::size_t before = guards_.size();
+      const auto before = guard_;
       Push(check["when_expr"], "");
       Visit(check["then_expr"], use);
-      guards_.resize(before);
+      guard_ = before;
       Push(check["when_expr"], " IS NOT TRUE");
     }
     if (has_else) Visit(node["else_expr"], use);
-    guards_.resize(depth);
+    guard_ = outer_guard;
   }
 
   void Push(const Json& term, const char* open) {
     const Reads reads = scope_.ReadsOf(term);
     if (reads.outside || reads.has_subquery || reads.is_volatile || reads.aggregates) return;
     if (ContainsOnDemand(term)) return;
-    guards_.push_back(fmt::format("(({}){})", writer_.PrintExpression(term), open));
+    guard_ = std::make_shared<const Guard>(
+        Guard{fmt::format("(({}){})", writer_.PrintExpression(term), open), guard_});
   }
 
   const NameScope& scope_;
   const SqlWriter& writer_;
   bool several_sets_;
-  std::vector<std::string> guards_;
+  std::shared_ptr<const Guard> guard_;  ///< the last of those that hold here
   bool in_case_ = false;
   std::vector<GuardedCall> calls_;
 };
@@ -126,6 +128,13 @@ bool MayAggregate(const Json& node) {
 }
 
 bool ContainsOnDemand(const Json& node) { return Contains(node, kOnDemandMark); }
+
+std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard* from) {
+  std::vector<std::string_view> parts;
+  for (const Guard* at = guard.get(); at != from; at = at->before.get()) parts.push_back(at->sql);
+  std::reverse(parts.begin(), parts.end());
+  return fmt::format("{}", fmt::join(parts, " AND "));
+}
 
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,
                                         const NameScope& scope, const SqlWriter& writer,

@@ -25,6 +25,10 @@ bool ContainsLookup(const sql::Json& node);
 /// window.
 bool MayAggregate(const sql::Json& node);
 
+/// The guards up to `guard` and behind `from`, as one condition; empty where there are none.
+/// REQUIRES: `from` is among them, or null.
+std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard* from = nullptr);
+
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.
 enum class ValueUse : std::uint8_t { kAny, kFilter };
 

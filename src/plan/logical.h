@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,12 +10,18 @@
 
 namespace quail::plan {
 
+/// A condition over lookups and columns that must hold, beside those before it, which it shares
+/// with other calls.
+struct Guard {
+  std::string sql;
+  std::shared_ptr<const Guard> before;
+};
+
 /// A call inside a larger condition, and where it must be asked.
 struct GuardedCall {
   CallId call;
-  std::string
-      guard;  ///< a condition over lookups and columns; empty: wherever the condition is reached
-  bool in_case = false;  ///< WHEN of a CASE that has an ELSE: a NULL goes there
+  std::shared_ptr<const Guard> guard;  ///< nullptr: wherever the condition is reached
+  bool in_case = false;                ///< WHEN of a CASE that has an ELSE: a NULL goes there
 };
 
 /// The pairs that a join predicate lets survive, as a temp table without repeats: the engine joins

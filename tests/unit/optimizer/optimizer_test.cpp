@@ -17,6 +17,11 @@ using plan::PhysicalPlan;
 using plan::RelationalStep;
 using plan::RelationId;
 
+std::shared_ptr<const plan::Guard> Guarded(std::string sql,
+                                           std::shared_ptr<const plan::Guard> before = nullptr) {
+  return std::make_shared<const plan::Guard>(plan::Guard{std::move(sql), std::move(before)});
+}
+
 /// Builds logical plans: relations `r0`, `r1` .. with one text column each.
 class PlanBuilder {
  public:
@@ -36,7 +41,7 @@ class PlanBuilder {
     const CallId id = AddCall(relations, selectivity);
     plan::AiConjunct conjunct;
     conjunct.sql = "v" + std::to_string(id.value());
-    conjunct.calls = {{id, ""}};
+    conjunct.calls = {{id, nullptr}};
     for (const std::uint32_t relation : relations) conjunct.relations.emplace_back(relation);
     std::sort(conjunct.relations.begin(), conjunct.relations.end());
     conjunct.is_call = true;
@@ -47,8 +52,22 @@ class PlanBuilder {
   PlanBuilder& Either(std::uint32_t relation) {
     const CallId first = AddCall({relation}, std::nullopt);
     const CallId second = AddCall({relation}, std::nullopt);
-    plan_.ai_conjuncts.push_back(
-        {"either", {{first, "x"}, {second, "y"}}, {RelationId(relation)}, false, false});
+    plan_.ai_conjuncts.push_back({"either",
+                                  {{first, Guarded("x")}, {second, Guarded("y")}},
+                                  {RelationId(relation)},
+                                  false,
+                                  false});
+    return *this;
+  }
+  /// A term of calls with a guard g0, g1 .. each behind those of all before it.
+  PlanBuilder& Chain(std::uint32_t relation, std::size_t calls) {
+    plan::AiConjunct term{"chain", {}, {RelationId(relation)}, false, false};
+    std::shared_ptr<const plan::Guard> guard;
+    for (std::size_t i = 0; i < calls; ++i) {
+      term.calls.push_back({AddCall({relation}, std::nullopt), guard});
+      guard = Guarded(fmt::format("g{}", i), guard);
+    }
+    plan_.ai_conjuncts.push_back(std::move(term));
     return *this;
   }
   PlanBuilder& Equal(std::uint32_t a, std::uint32_t b) {
@@ -213,6 +232,33 @@ TEST(Optimizer, ConditionsUnderOrComeAfterThePredicates) {
             "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (v2) AND (x)");
   EXPECT_EQ(StepAt<AskColumnStep>(plan, 2).domain_sql,
             "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (v2) AND (y)");
+}
+
+TEST(Optimizer, ACallInALongChainReadsTheLastGuardsOfIt) {
+  PlanBuilder builder;
+  builder.Relation(100, 300).Chain(0, 50);
+  const PhysicalPlan plan = builder.Optimize();
+  ASSERT_EQ(plan.steps.size(), 53U) << "the open rows are kept three times";
+  EXPECT_EQ(StepAt<AskColumnStep>(plan, 16).domain_sql,
+            "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (g0 AND g1 AND g2 AND g3 AND g4 AND "
+            "g5 AND g6 AND g7 AND g8 AND g9 AND g10 AND g11 AND g12 AND g13 AND g14 AND g15)");
+  EXPECT_EQ(
+      StepAt<RelationalStep>(plan, 17).sql,
+      "CREATE TEMP TABLE \"m0_open_17\" AS SELECT \"r0\".quail_row FROM \"m0\" AS \"r0\" WHERE "
+      "(g0 AND g1 AND g2 AND g3 AND g4 AND g5 AND g6 AND g7 AND g8 AND g9 AND g10 AND g11 AND "
+      "g12 AND g13 AND g14 AND g15)");
+  EXPECT_EQ(
+      StepAt<AskColumnStep>(plan, 18).domain_sql,
+      "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (\"r0\".quail_row IN (SELECT quail_row "
+      "FROM \"m0_open_17\") AND g16)");
+  std::size_t longest = 0;
+  for (const plan::Step& step : plan.steps) {
+    if (const auto* column = std::get_if<AskColumnStep>(&step)) {
+      longest = std::max(longest, column->domain_sql.size());
+    }
+  }
+  EXPECT_LT(longest, 250U);
+  EXPECT_EQ(plan.cleanup_sql.size(), 3U);
 }
 
 TEST(Optimizer, AStepStopsEarlyWhereItDecidesALimitedBlockAlone) {

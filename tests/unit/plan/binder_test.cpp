@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine.h"
+#include "plan/guards.h"
 
 namespace quail::plan {
 namespace {
@@ -209,13 +210,13 @@ TEST_F(BinderTest, OrdinaryTermsGuardTheCalls) {
   ASSERT_EQ(plan.ai_conjuncts.size(), 1U);
   const auto& calls = plan.ai_conjuncts[0].calls;
   ASSERT_EQ(calls.size(), 2U);
-  EXPECT_NE(calls[0].guard.find("price > 6"), std::string::npos);
-  EXPECT_EQ(calls[0].guard.find("quail_verdict"), std::string::npos);
-  EXPECT_NE(calls[1].guard.find("quail_verdict(0"), std::string::npos);
+  EXPECT_NE(ConditionSql(calls[0].guard).find("price > 6"), std::string::npos);
+  EXPECT_EQ(ConditionSql(calls[0].guard).find("quail_verdict"), std::string::npos);
+  EXPECT_NE(ConditionSql(calls[1].guard).find("quail_verdict(0"), std::string::npos);
   Make(plan);
-  EXPECT_EQ(
-      Rows("SELECT count(*) FROM " + plan.relations[0].table + " AS t WHERE " + calls[0].guard),
-      "2\n");
+  EXPECT_EQ(Rows("SELECT count(*) FROM " + plan.relations[0].table + " AS t WHERE " +
+                 ConditionSql(calls[0].guard)),
+            "2\n");
   EXPECT_EQ(Rows(plan.final_sql), "1\n2\n4\n");
   Drop(plan);
 }
