@@ -138,7 +138,8 @@ class Decoder {
   }
 
   void PutCode(std::uint32_t code, std::size_t start) {
-    if (code == 0) Fail(text_, start, "a string with a NUL character is not supported");
+    if (code == 0)
+      Fail(text_, start, "a NUL character in a literal is not supported yet: write chr(0)");
     if (code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
       Fail(text_, start, "this escape is no Unicode character");
     }
