@@ -27,6 +27,8 @@ class ResultStream {
   /// Whether the statement returns rows (SELECT, DESCRIBE ..), rather than a count or nothing
   /// (CREATE, SET ..).
   virtual bool has_rows() const = 0;
+  /// How many rows a statement without any changed or wrote, where the engine counts them.
+  virtual std::optional<std::uint64_t> changed_rows() const = 0;
 };
 
 enum class ScalarType : std::uint8_t { kBoolean, kDouble, kInteger, kText, kIntegerList };
@@ -115,7 +117,7 @@ class Connection {
   /// Makes a temporary table of the rows that a result of this connection has left, in place of an
   /// earlier one of that name: its columns, named q0, q1, .., have the result's types. Ends the
   /// result. Throws as Query.
-  virtual void Keep(std::unique_ptr<ResultStream> rows, std::string_view table) = 0;
+  virtual std::uint64_t Keep(std::unique_ptr<ResultStream> rows, std::string_view table) = 0;
   /// As Query, for what must be tidied up though an Interrupt came before it. Its rows are dropped.
   virtual void TidyUp(std::string_view sql) = 0;
   /// Any thread: the running Query or Next throws Error{kInterrupted} soon, and so does each that

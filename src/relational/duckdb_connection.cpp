@@ -81,7 +81,7 @@ class DuckDbConnection final : public Connection {
   void Register(ScalarFunction function) override;
   void Register(TableFunction function) override;
   void Register(std::string_view table, ArrowArrayStream* stream) override;
-  void Keep(std::unique_ptr<ResultStream> rows, std::string_view table) override;
+  std::uint64_t Keep(std::unique_ptr<ResultStream> rows, std::string_view table) override;
   void TidyUp(std::string_view sql) override;
   void Interrupt() noexcept override;
   void Resume() noexcept override { session_->interrupted = false; }
@@ -180,8 +180,8 @@ void DuckDbConnection::Register(std::string_view table, ArrowArrayStream* stream
   LoadArrowTable(*session_, *this, table, stream);
 }
 
-void DuckDbConnection::Keep(std::unique_ptr<ResultStream> rows, std::string_view table) {
-  KeepRows(*session_, *this, std::move(rows), table);
+std::uint64_t DuckDbConnection::Keep(std::unique_ptr<ResultStream> rows, std::string_view table) {
+  return KeepRows(*session_, *this, std::move(rows), table);
 }
 
 /// A flag that is down while this lives, and up again afterwards if it was.

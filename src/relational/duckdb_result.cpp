@@ -41,7 +41,7 @@ DuckDbResult::DuckDbResult(std::shared_ptr<DuckDbSession> session,
   Execute(statements, index);
   ReadSchema();
   // Only rows are left to the caller: a statement without any is complete when this returns.
-  while (!has_rows_ && !finished_) Fetch();
+  while (!has_rows_ && !finished_) CountChanged(Fetch().get());
 }
 
 void DuckDbResult::Execute(duckdb_extracted_statements statements, idx_t index) {
@@ -59,7 +59,9 @@ void DuckDbResult::Execute(duckdb_extracted_statements statements, idx_t index) 
   if (api.execute_pending(pending_.get(), &result_.value) != DuckDBSuccess) {
     session_->Throw(api.result_error(&result_.value), sql_.get());
   }
-  has_rows_ = api.result_return_type(result_.value) == DUCKDB_RESULT_TYPE_QUERY_RESULT;
+  const duckdb_result_type type = api.result_return_type(result_.value);
+  has_rows_ = type == DUCKDB_RESULT_TYPE_QUERY_RESULT;
+  if (type == DUCKDB_RESULT_TYPE_CHANGED_ROWS) changed_rows_ = 0;
 }
 
 /// Takes part in the work until the first rows are there. DuckDB's own loop asks for a task without
@@ -110,6 +112,14 @@ DuckDbHandle<duckdb_data_chunk> DuckDbResult::Fetch() {
       session_->Throw(message, sql_.get());
   }
   return chunk;
+}
+
+/// How many rows a statement changed is all that its own rows, BIGINT, say.
+void DuckDbResult::CountChanged(duckdb_data_chunk chunk) {
+  const DuckDbApi& api = session_->api;
+  if (!changed_rows_ || chunk == nullptr || api.data_chunk_get_size(chunk) == 0) return;
+  const void* data = api.vector_get_data(api.data_chunk_get_vector(chunk, 0));
+  *changed_rows_ += static_cast<std::uint64_t>(*static_cast<const std::int64_t*>(data));
 }
 
 columnar::OwnedArray DuckDbResult::ToArrow(duckdb_data_chunk chunk) {

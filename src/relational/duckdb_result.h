@@ -25,6 +25,7 @@ class DuckDbResult final : public ResultStream {
   std::shared_ptr<const ArrowSchema> arrow_schema() const override { return arrow_schema_; }
   std::optional<columnar::Batch> Next() override;
   bool has_rows() const override { return has_rows_; }
+  std::optional<std::uint64_t> changed_rows() const override { return changed_rows_; }
   /// The rows that are left, as the engine has them.
   std::vector<DuckDbHandle<duckdb_data_chunk>> TakeChunks();
 
@@ -46,6 +47,7 @@ class DuckDbResult final : public ResultStream {
   void Work();
   void ReadSchema();
   DuckDbHandle<duckdb_data_chunk> Fetch();
+  void CountChanged(duckdb_data_chunk chunk);
   columnar::OwnedArray ToArrow(duckdb_data_chunk chunk);
 
   std::shared_ptr<DuckDbSession> session_;
@@ -57,6 +59,7 @@ class DuckDbResult final : public ResultStream {
   columnar::Schema schema_;
   std::shared_ptr<const ArrowSchema> arrow_schema_;
   bool has_rows_ = false;
+  std::optional<std::uint64_t> changed_rows_;
   bool finished_ = false;
 };
 

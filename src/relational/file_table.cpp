@@ -15,6 +15,7 @@
 #include "columnar/arrow_ipc.h"
 #include "columnar/tokens_type.h"
 #include "quail/error.h"
+#include "relational/callback_guard.h"
 #include "relational/quote.h"
 
 namespace quail::relational {
@@ -159,24 +160,49 @@ std::string ParquetColumns(Connection& connection, const std::string& pattern,
   return replaced.empty() ? "*" : fmt::format("* REPLACE ({})", replaced);
 }
 
-/// Arrow IPC files are copied into a temporary table, one after the other.
+/// A table on its way, dropped where it ends.
+class PassingTable {
+ public:
+  PassingTable(Connection& connection, std::string name)
+      : connection_(connection), name_(std::move(name)) {}
+  ~PassingTable() {
+    CallbackGuard().Run(
+        [this] { connection_.TidyUp(fmt::format("DROP TABLE IF EXISTS temp.main.{}", quoted())); });
+  }
+  PassingTable(const PassingTable&) = delete;
+  PassingTable& operator=(const PassingTable&) = delete;
+
+  std::string quoted() const { return QuoteName(name_); }
+  void Read(const std::string& file) const {
+    ArrowArrayStream stream = columnar::OpenIpcFile(file);
+    connection_.Register(name_, &stream);
+  }
+
+ private:
+  Connection& connection_;
+  std::string name_;
+};
+
+/// Arrow IPC files are copied into a temporary table, one after the other; an earlier table of that
+/// name stays where one of them fails.
 void CopyIpcFiles(Connection& connection, std::string_view name, const std::string& pattern) {
   const auto files = QueryText(
       connection, fmt::format("SELECT file FROM glob({}) ORDER BY file", QuoteText(pattern)));
-  const std::string part = fmt::format("{} (file)", name);
+  const PassingTable all(connection, fmt::format("{} (files)", name));
+  const PassingTable part(connection, fmt::format("{} (file)", name));
   for (std::size_t i = 0; i < files.size(); ++i) {
     const std::string file = files[i][0].value_or("");
     try {
-      ArrowArrayStream stream = columnar::OpenIpcFile(file);
-      connection.Register(i == 0 ? name : std::string_view(part), &stream);
+      (i == 0 ? all : part).Read(file);
       if (i == 0) continue;
-      connection.Query(
-          fmt::format("INSERT INTO {} BY NAME FROM {}", QuoteName(name), QuoteName(part)));
-      connection.Query(fmt::format("DROP TABLE {}", QuoteName(part)));
+      connection.Query(fmt::format("INSERT INTO {} BY NAME FROM {}", all.quoted(), part.quoted()));
     } catch (const Error& error) {
       throw NameFile(error, file);
     }
   }
+  connection.Query(fmt::format("DROP TABLE IF EXISTS temp.main.{}", QuoteName(name)));
+  connection.Query(
+      fmt::format("ALTER TABLE temp.main.{} RENAME TO {}", all.quoted(), QuoteName(name)));
 }
 
 }  // namespace

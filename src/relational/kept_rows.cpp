@@ -28,8 +28,8 @@ void CreateTable(Connection& connection, const columnar::Schema& schema, std::st
 
 }  // namespace
 
-void KeepRows(DuckDbSession& session, Connection& connection, std::unique_ptr<ResultStream> rows,
-              std::string_view table) {
+std::uint64_t KeepRows(DuckDbSession& session, Connection& connection,
+                       std::unique_ptr<ResultStream> rows, std::string_view table) {
   auto* result = dynamic_cast<DuckDbResult*>(rows.get());
   QUAIL_CHECK_MSG(result != nullptr, "a result of another engine");
   const columnar::Schema schema = result->schema();
@@ -43,8 +43,10 @@ void KeepRows(DuckDbSession& session, Connection& connection, std::unique_ptr<Re
                               appender.out()) != DuckDBSuccess) {
     ThrowAppenderError(session, appender.get());
   }
+  std::uint64_t count = 0;
   for (const auto& chunk : chunks) {
     session.ThrowIfInterrupted();
+    count += api.data_chunk_get_size(chunk.get());
     if (api.append_data_chunk(appender.get(), chunk.get()) != DuckDBSuccess) {
       ThrowAppenderError(session, appender.get());
     }
@@ -52,6 +54,7 @@ void KeepRows(DuckDbSession& session, Connection& connection, std::unique_ptr<Re
   if (api.appender_close(appender.get()) != DuckDBSuccess) {
     ThrowAppenderError(session, appender.get());
   }
+  return count;
 }
 
 }  // namespace quail::relational

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -9,7 +10,7 @@
 namespace quail::relational {
 
 /// Connection::Keep.
-void KeepRows(DuckDbSession& session, Connection& connection, std::unique_ptr<ResultStream> rows,
-              std::string_view table);
+std::uint64_t KeepRows(DuckDbSession& session, Connection& connection,
+                       std::unique_ptr<ResultStream> rows, std::string_view table);
 
 }  // namespace quail::relational

@@ -18,6 +18,7 @@
 #include "session/on_demand_estimate.h"
 #include "session/planning_device.h"
 #include "session/rows_result.h"
+#include "session/taken_names.h"
 #include "session/time_into.h"
 #include "session/token_prompts_check.h"
 #include "session/user_position.h"
@@ -103,28 +104,12 @@ void AiStatement::Notice(const std::string& text) {
   if (state_.config.on_notice) state_.config.on_notice(text);
 }
 
-/// What no table of the user's begins with.
-std::string AiStatement::TablePrefix() const {
-  std::string prefix = "quail_r";
-  const auto is_taken = [&] {
-    const auto rows = relational::QueryText(
-        *state_.connection,
-        fmt::format(
-            "SELECT 1 FROM (SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT "
-            "view_name FROM duckdb_views() WHERE NOT internal) WHERE "
-            "starts_with(lower(name), '{}') LIMIT 1",
-            prefix));
-    return !rows.empty();
-  };
-  for (int next = 1; is_taken(); ++next) prefix = fmt::format("quail_{}_r", next);
-  return prefix;
-}
-
 void AiStatement::Plan() {
   {
     const TimeInto timed(report_.seconds["plan"]);
     ConnectionCatalog catalog(*state_.connection);
-    logical_ = plan::Bind({script_, statement_, TablePrefix(), &state_.views}, catalog);
+    logical_ =
+        plan::Bind({script_, statement_, FreePrefix(*state_.connection), &state_.views}, catalog);
     ApplyHints();
   }
   if (!state_.oracle) {
@@ -397,8 +382,9 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
   relational::Connection& connection = *state_.connection;
   const auto self = shared_from_this();
   RowsObserver observer;
-  observer.on_end = [self](std::uint64_t rows) {
+  observer.on_end = [self](std::uint64_t rows, double seconds) {
     self->report_.rows = rows;
+    self->report_.seconds["result"] = seconds;
     self->Close();
   };
   observer.on_error = [self](const Error& error) {
@@ -412,17 +398,22 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
     rows->Observe(std::move(observer));
     return rows;
   }
-  auto stream = RunOwn(connection, sql);
-  if (stream->has_rows()) {
-    auto rows = KeptRows::Read(connection, std::move(stream), options.form);
-    Close();
-    return rows;
+  std::unique_ptr<KeptRows> kept;
+  {
+    const TimeInto timed(report_.seconds["result"]);
+    auto stream = RunOwn(connection, sql);
+    if (!stream->has_rows() && !statement_.then.empty()) {
+      stream.reset();
+      stream = RunOwn(connection, statement_.then);
+    }
+    report_.rows = stream->changed_rows();
+    if (stream->has_rows()) {
+      kept = std::make_unique<KeptRows>(connection, std::move(stream));
+      report_.rows = kept->rows();
+    }
   }
-  while (stream->Next()) {
-  }
-  stream.reset();
-  if (!statement_.then.empty()) Drain(connection, statement_.then);
   Close();
+  if (kept) return KeptRows::Read(std::move(kept), options.form);
   return std::make_unique<EffectResult>();
 }
 
@@ -436,11 +427,13 @@ std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view cop
       [&] {
         Plan();
         RunSteps();
-        const std::uint64_t count = CopyToFile(*state_.connection, plan_.final_sql, path,
-                                               copy_options, relational::ErrorPlaces::kNone);
-        report_.rows = count;
+        {
+          const TimeInto timed(report_.seconds["result"]);
+          report_.rows = CopyToFile(*state_.connection, plan_.final_sql, path, copy_options,
+                                    relational::ErrorPlaces::kNone);
+        }
         Close();
-        return count;
+        return *report_.rows;
       },
       on_error);
 }

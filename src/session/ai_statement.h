@@ -38,7 +38,6 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   std::uint64_t RunToFile(std::string_view path, std::string_view copy_options);
 
  private:
-  std::string TablePrefix() const;
   void Plan();
   void ApplyHints();
   void ChooseDevice();

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/text_position.h"
-#include "relational/quote.h"
 #include "session/describe.h"
+#include "session/taken_names.h"
 #include "session/user_position.h"
 #include "sql/lexer.h"
 
@@ -40,14 +40,6 @@ bool HasRowidColumn(relational::Connection& connection, const sql::Statement& st
   return std::any_of(columns.begin(), columns.end(), [](const columnar::Field& column) {
     return sql::SameWord(column.name, "rowid");
   });
-}
-
-bool IsTaken(relational::Connection& connection, std::string_view name) {
-  const std::string sql = fmt::format(
-      "SELECT 1 FROM (SELECT table_name AS name FROM duckdb_tables() UNION ALL SELECT "
-      "view_name FROM duckdb_views()) WHERE lower(name) = {}",
-      relational::QuoteText(name));
-  return !relational::QueryText(connection, sql).empty();
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ std::uint64_t CopyToFile(relational::Connection& connection, std::string_view qu
                          relational::ErrorPlaces places) {
   const std::string sql = fmt::format("{}{}\n) TO {} {}", kCopyBefore, query,
                                       relational::QuoteText(path), copy_options);
-  const auto rows = relational::QueryText(connection, sql, places);
-  return rows.empty() ? 0 : std::stoull(rows[0][0].value_or("0"));
+  return connection.Query(sql, places)->changed_rows().value_or(0);
 }
 
 }  // namespace quail::session

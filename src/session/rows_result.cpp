@@ -11,6 +11,7 @@
 #include "columnar/arrow_ipc.h"
 #include "quail/error.h"
 #include "relational/quote.h"
+#include "session/time_into.h"
 #include "session/user_position.h"
 
 namespace quail::session {
@@ -109,12 +110,17 @@ Rows RowsResult::Pull() {
 
 Rows RowsResult::Next() {
   if (ended_) return {};
-  Rows rows = Observed([this] { return Placed([this] { return Pull(); }); }, observer_.on_error);
+  Rows rows = Observed(
+      [this] {
+        const TimeInto timed(seconds_);
+        return Placed([this] { return Pull(); });
+      },
+      observer_.on_error);
   rows_ += rows.size();
   if (rows.empty()) {
     ended_ = true;
     stream_.reset();
-    if (observer_.on_end) observer_.on_end(rows_);
+    if (observer_.on_end) observer_.on_end(rows_, seconds_);
   }
   return rows;
 }
@@ -124,6 +130,7 @@ std::uint64_t RowsResult::ReadAll(const std::function<void(const ArrowSchema&)>&
                                   const std::function<void()>& end) {
   if (ended_) return rows_;
   const auto read = [&] {
+    const TimeInto timed(seconds_);
     if (!stream_) Begin(sql_, 0);
     begin(*stream_->arrow_schema());
     while (auto batch = stream_->Next()) {
@@ -135,7 +142,7 @@ std::uint64_t RowsResult::ReadAll(const std::function<void(const ArrowSchema&)>&
   Observed([&] { Placed(read); }, observer_.on_error);
   ended_ = true;
   stream_.reset();
-  if (observer_.on_end) observer_.on_end(rows_);
+  if (observer_.on_end) observer_.on_end(rows_, seconds_);
   return rows_;
 }
 
@@ -155,7 +162,7 @@ std::uint64_t RowsResult::WriteIpcFile(const std::string& path) {
 KeptRows::KeptRows(relational::Connection& connection,
                    std::unique_ptr<relational::ResultStream> rows)
     : connection_(connection), schema_(rows->schema()) {
-  connection_.Keep(std::move(rows), kKeptTable);
+  rows_ = connection_.Keep(std::move(rows), kKeptTable);
 }
 
 KeptRows::~KeptRows() {
@@ -174,13 +181,13 @@ std::string KeptRows::Query() const {
   return fmt::format("SELECT {} FROM temp.main.{}", columns, relational::QuoteName(kKeptTable));
 }
 
-std::unique_ptr<Result> KeptRows::Read(relational::Connection& connection,
-                                       std::unique_ptr<relational::ResultStream> rows,
-                                       CellForm form) {
-  auto kept = std::make_shared<KeptRows>(connection, std::move(rows));
-  auto result = std::make_unique<RowsResult>(connection, kept->Query(), kept->schema(), form);
+std::unique_ptr<Result> KeptRows::Read(std::unique_ptr<KeptRows> kept, CellForm form) {
+  auto result =
+      std::make_unique<RowsResult>(kept->connection_, kept->Query(), kept->schema(), form);
   RowsObserver observer;
-  observer.on_end = [kept](std::uint64_t) mutable { kept.reset(); };
+  observer.on_end = [owner = std::shared_ptr(std::move(kept))](std::uint64_t, double) mutable {
+    owner.reset();
+  };
   result->Observe(std::move(observer));
   return result;
 }

@@ -14,11 +14,12 @@
 
 namespace quail::session {
 
-/// Told when the rows have been read to the end, with their number, or when reading failed.
+/// Told when the rows have been read to the end, with their number and the time that the engine
+/// took, or when reading failed.
 /// `locate` moves a place in the query's text into the user's; without it errors have none.
 struct RowsObserver {
   std::function<std::optional<TextPosition>(const TextPosition&)> locate;
-  std::function<void(std::uint64_t rows)> on_end;
+  std::function<void(std::uint64_t rows, double seconds)> on_end;
   std::function<void(const Error&)> on_error;
 };
 
@@ -57,6 +58,7 @@ class RowsResult : public Result {
   std::vector<ColumnInfo> columns_;
   bool ended_ = false;
   std::uint64_t rows_ = 0;
+  double seconds_ = 0;      ///< of running and reading
   std::size_t prefix_ = 0;  ///< bytes before the query in what runs
   // The observer's owner may drop tables that the stream reads: the stream goes first.
   RowsObserver observer_;
@@ -66,6 +68,7 @@ class RowsResult : public Result {
 /// A statement's rows that no query around it could cast: kept in a temp table until they are read.
 class KeptRows {
  public:
+  /// Reads `rows` to the end.
   KeptRows(relational::Connection& connection, std::unique_ptr<relational::ResultStream> rows);
   ~KeptRows();
   KeptRows(const KeptRows&) = delete;
@@ -74,14 +77,14 @@ class KeptRows {
   /// The query that reads them, with the columns' own names.
   std::string Query() const;
   const columnar::Schema& schema() const { return schema_; }
+  std::uint64_t rows() const { return rows_; }
   /// As a result, which drops the table in the end.
-  static std::unique_ptr<Result> Read(relational::Connection& connection,
-                                      std::unique_ptr<relational::ResultStream> rows,
-                                      CellForm form);
+  static std::unique_ptr<Result> Read(std::unique_ptr<KeptRows> kept, CellForm form);
 
  private:
   relational::Connection& connection_;
   columnar::Schema schema_;
+  std::uint64_t rows_ = 0;
 };
 
 /// A statement with an effect and no rows.

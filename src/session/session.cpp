@@ -17,6 +17,7 @@
 #include "session/change_check.h"
 #include "session/copy_to_file.h"
 #include "session/describe.h"
+#include "session/prepared_statements.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
 #include "session/user_position.h"
@@ -62,11 +63,16 @@ class SessionImpl : public Session {
   bool StoppedByBudget() const override { return state_.stopped_by_budget; }
 
  private:
-  sql::Statement Read(std::string_view script, const Statement& statement);
+  sql::Statement Read(std::string_view script, const Statement& statement) const;
+  std::unique_ptr<Result> RunExecution(const PreparedStatements::Execution& execution,
+                                       std::string_view script, const Statement& statement,
+                                       const RunOptions& options);
   std::unique_ptr<Result> RunRead(std::string_view script, const Statement& statement,
                                   sql::Statement read, const RunOptions& options);
   std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
                                    const RunOptions& options);
+  std::uint64_t WriteRead(std::string_view script, const Statement& statement, sql::Statement read,
+                          std::string_view format, std::string_view path);
   /// RunToFile for a statement that is no query but gives rows.
   std::uint64_t CopyReturned(std::string_view script, const sql::Statement& statement,
                              std::string_view copy, std::string_view path);
@@ -74,7 +80,7 @@ class SessionImpl : public Session {
   /// of what runs.
   template <typename Call>
   auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
-                Call call);
+                Call call) const;
   void OpenOracle();
   void OpenCheckpoint();
   void RegisterErrorsTable();
@@ -86,6 +92,7 @@ class SessionImpl : public Session {
 
   SessionState state_;
   ViewStatements views_{state_};
+  PreparedStatements prepared_{state_, views_};
 };
 
 SessionImpl::SessionImpl(const Config& config) : state_(config) {
@@ -263,7 +270,7 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
 
 template <typename Call>
 auto SessionImpl::InScript(std::string_view script, const sql::Statement& statement,
-                           std::size_t prefix, Call call) {
+                           std::size_t prefix, Call call) const {
   return Located(call, [&](const TextPosition& position) -> std::optional<TextPosition> {
     if (position.offset < prefix) return std::nullopt;
     const std::size_t offset = std::min(position.offset - prefix, statement.query.size());
@@ -271,7 +278,7 @@ auto SessionImpl::InScript(std::string_view script, const sql::Statement& statem
   });
 }
 
-sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) {
+sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) const {
   sql::Statement read =
       sql::ReadStatement(script, {statement.offset, statement.text.size()}, state_.config.dialect);
   if (read.kind == sql::StatementKind::kOther && read.has_ai) {
@@ -283,10 +290,33 @@ sql::Statement SessionImpl::Read(std::string_view script, const Statement& state
 
 std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statement& statement,
                                          const RunOptions& options) {
-  sql::Statement read = Observed([&] { return Read(script, statement); },
-                                 [&](const Error& error) { ReportFailure(statement, error); });
+  const auto on_error = [&](const Error& error) { ReportFailure(statement, error); };
+  const auto read_inner = [&](const Statement& inner) {
+    sql::Statement read = Read(script, inner);
+    if (read.has_ai) InScript(script, read, 0, [&] { state_.connection->CheckSyntax(read.query); });
+    return read;
+  };
+  const bool kept =
+      Observed([&] { return prepared_.Keep(script, statement, read_inner); }, on_error);
+  if (kept || prepared_.Drop(script, statement)) return std::make_unique<EffectResult>();
+  const auto execution = Observed([&] { return prepared_.Find(script, statement); }, on_error);
+  if (execution) return RunExecution(*execution, script, statement, options);
+  sql::Statement read = Observed([&] { return Read(script, statement); }, on_error);
   return Reworded([&] { return RunRead(script, statement, std::move(read), options); },
                   [&](const Error& error) { return views_.Reword(error, script, statement); });
+}
+
+std::unique_ptr<Result> SessionImpl::RunExecution(const PreparedStatements::Execution& execution,
+                                                  std::string_view script,
+                                                  const Statement& statement,
+                                                  const RunOptions& options) {
+  return Reworded(
+      [&] {
+        return RunRead(execution.text, {execution.text, 0}, execution.read, options);
+      },
+      [&](const Error& error) {
+        return PreparedStatements::Reword(error, execution, script, statement);
+      });
 }
 
 std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Statement& statement,
@@ -306,7 +336,8 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
   }
   if (views_.IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
-    views_.Keep(script, std::move(read));
+    Observed([&] { views_.Keep(script, std::move(read)); },
+             [&](const Error& error) { ReportFailure(statement, error); });
     if (!state_.config.database.empty() && state_.config.on_notice) {
       state_.config.on_notice(
           "the view has AI calls: it is kept for this connection, not in the database file");
@@ -318,6 +349,7 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
   }
   if (!read.has_ai) {
     auto result = RunPlain(script, read, options);
+    views_.Follow(read);
     if (read.kind == sql::StatementKind::kCreateView) state_.views.Drop(read.view);
     return result;
   }
@@ -361,7 +393,9 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
     return std::make_unique<EffectResult>();
   }
   const bool is_plan = words.starts_with("EXPLAIN");
-  if (!is_plan) return KeptRows::Read(connection, std::move(stream), options.form);
+  if (!is_plan) {
+    return KeptRows::Read(std::make_unique<KeptRows>(connection, std::move(stream)), options.form);
+  }
   std::string text;
   while (const auto batch = stream->Next()) {
     for (std::size_t row = 0; row < batch->rows(); ++row) {
@@ -384,7 +418,24 @@ std::uint64_t SessionImpl::CopyReturned(std::string_view script, const sql::Stat
 
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
                                      std::string_view format, std::string_view path) {
-  sql::Statement read = Read(script, statement);
+  const auto on_error = [&](const Error& error) { ReportFailure(statement, error); };
+  const auto execution = Observed([&] { return prepared_.Find(script, statement); }, on_error);
+  if (execution) {
+    return Reworded(
+        [&] {
+          return WriteRead(execution->text, {execution->text, 0}, execution->read, format, path);
+        },
+        [&](const Error& error) {
+          return PreparedStatements::Reword(error, *execution, script, statement);
+        });
+  }
+  sql::Statement read = Observed([&] { return Read(script, statement); }, on_error);
+  return WriteRead(script, statement, std::move(read), format, path);
+}
+
+std::uint64_t SessionImpl::WriteRead(std::string_view script, const Statement& statement,
+                                     sql::Statement read, std::string_view format,
+                                     std::string_view path) {
   const bool is_query = read.kind == sql::StatementKind::kQuery && read.before.empty();
   if (!is_query && (!read.gives_rows || read.has_ai)) {
     throw Error(ErrorCode::kUsage, "only the rows of a query can be written to a file",

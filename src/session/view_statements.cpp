@@ -9,25 +9,15 @@
 #include "plan/binder.h"
 #include "relational/quote.h"
 #include "session/connection_catalog.h"
+#include "session/taken_names.h"
 #include "session/user_position.h"
+#include "sql/lexer.h"
 
 namespace quail::session {
 namespace {
 
 sql::ScriptPart PartOf(const Session::Statement& statement) {
   return {statement.offset, statement.text.size()};
-}
-
-/// "table", "view" or nothing: what the relational engine has under a name without a schema.
-std::string KindOfName(relational::Connection& connection, std::string_view name) {
-  const auto rows = relational::QueryText(
-      connection,
-      fmt::format("SELECT kind FROM (SELECT 'table' AS kind, table_name AS name, schema_name, "
-                  "temporary FROM duckdb_tables() UNION ALL SELECT 'view', view_name, schema_name, "
-                  "temporary FROM duckdb_views()) WHERE lower(name) = lower({}) AND (temporary OR "
-                  "schema_name = current_schema()) ORDER BY temporary DESC LIMIT 1",
-                  relational::QuoteText(name)));
-  return rows.empty() ? "" : rows[0][0].value_or("");
 }
 
 }  // namespace
@@ -56,6 +46,15 @@ std::optional<sql::Statement> ViewStatements::ReadOver(std::string_view script,
   if (!found) return std::nullopt;
   read->has_ai = true;
   return read;
+}
+
+void ViewStatements::Follow(const sql::Statement& read) {
+  if (read.kind != sql::StatementKind::kOther) return;
+  const std::string_view text = read.query;
+  const std::string word = sql::UpperCase(text.substr(0, text.find_first_of(" ;\n\t")));
+  if (word == "BEGIN" || word == "START") before_ = state_.views;
+  if ((word == "ROLLBACK" || word == "ABORT") && before_) state_.views = *std::move(before_);
+  if (word == "ROLLBACK" || word == "ABORT" || word == "COMMIT" || word == "END") before_.reset();
 }
 
 bool ViewStatements::IsMade(std::string_view script, const Session::Statement& statement,

@@ -21,6 +21,9 @@ class ViewStatements {
   /// The statement as it is read where a query of it asks, if such a view is in it.
   std::optional<sql::Statement> ReadOver(std::string_view script,
                                          const Session::Statement& statement) const;
+  /// To be told of each statement that the engine ran: views with AI calls come and go with its
+  /// transactions.
+  void Follow(const sql::Statement& read);
   /// Of CREATE: whether there is nothing to do (IF NOT EXISTS). Throws Error{kBind} for a name that
   /// is taken.
   bool IsMade(std::string_view script, const Session::Statement& statement,
@@ -34,6 +37,7 @@ class ViewStatements {
 
  private:
   SessionState& state_;
+  std::optional<plan::AiViews> before_;  ///< those from before the transaction that is open
 };
 
 }  // namespace quail::session

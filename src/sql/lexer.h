@@ -25,7 +25,7 @@ struct Token {
   TokenKind kind = TokenKind::kEnd;
   std::size_t offset = 0;  ///< bytes in the text
   std::size_t size = 0;    ///< bytes of its spelling
-  std::string value;       ///< decoded text of kString and kIdentifier
+  std::string value;       ///< decoded text of kString and kIdentifier; SQL of kParameter's value
   /// Byte k of `value` was read at origins[k] of the text (kString of dialects with named slots
   /// only).
   std::vector<std::size_t> origins;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "base/text_position.h"
@@ -68,6 +69,13 @@ std::optional<std::size_t> NameBehind(const View& view, std::string_view word) {
 void ReadViewName(const View& view, Statement& statement) {
   const auto name = NameBehind(view, "VIEW");
   if (!name) return;
+  if (statement.kind == StatementKind::kCreateView && statement.has_ai &&
+      view.SymbolAt(*name - 1, ".")) {
+    throw Error(ErrorCode::kUnsupported,
+                "a view with AI calls is kept for the connection, not in a schema: name it without "
+                "one",
+                base::Locate(view.text, view.tokens[*name].offset));
+  }
   statement.view = view.Name(*name);
   if (!view.SymbolAt(*name + 1, "(")) return;
   for (std::size_t i = *name + 2; view.NameAt(i); i += 2) {
@@ -235,6 +243,31 @@ std::vector<Token> LexPart(std::string_view script, const ScriptPart& part, Dial
   return tokens;
 }
 
+void PutValues(std::string_view text, std::vector<Token>& tokens,
+               std::span<const ParameterValue> values) {
+  if (values.empty()) return;
+  std::set<std::string> used;
+  std::size_t unnamed = 0;
+  for (Token& token : tokens) {
+    if (token.kind != TokenKind::kParameter) continue;
+    const std::string_view spelling = Spelling(text, token);
+    const std::string name =
+        spelling == "?" ? std::to_string(++unnamed) : LowerCase(spelling.substr(1));
+    const auto value = std::ranges::find(values, name, &ParameterValue::parameter);
+    if (value == values.end()) {
+      throw Error(ErrorCode::kBind, fmt::format("there is no value for the parameter {}", name),
+                  base::Locate(text, token.offset));
+    }
+    token.value = value->literal;
+    used.insert(name);
+  }
+  for (const ParameterValue& value : values) {
+    if (used.contains(value.parameter)) continue;
+    throw Error(ErrorCode::kBind,
+                fmt::format("there is no parameter {} for a value", value.parameter));
+  }
+}
+
 /// A statement that the engine gets as it is, and why not if it has AI calls.
 Statement WholeStatement(const View& view, Translation translation) {
   Statement statement;
@@ -294,6 +327,10 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
 }
 
 Statement ReadTokens(const View& view, const DialectRules& rules) {
+  const Cut cut = CutStatement(view);
+  if (cut.kind != StatementKind::kOther && cut.ctes_end == 0) {
+    return CutStatementAt(view, cut, rules);
+  }
   Translation whole = Translate(view.text, view.tokens, rules);
   if (whole.has_ai) {
     if (auto change = ReadChange(view, rules)) {
@@ -301,8 +338,7 @@ Statement ReadTokens(const View& view, const DialectRules& rules) {
       return *std::move(change);
     }
   }
-  const Cut cut = CutStatement(view);
-  const bool as_it_is = cut.kind == StatementKind::kOther || (cut.ctes_end > 0 && !whole.has_ai);
+  const bool as_it_is = cut.kind == StatementKind::kOther || !whole.has_ai;
   return as_it_is ? WholeStatement(view, std::move(whole)) : CutStatementAt(view, cut, rules);
 }
 
@@ -367,8 +403,10 @@ std::vector<ScriptPart> SplitScript(std::string_view script, Dialect dialect) {
   return parts;
 }
 
-Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect) {
-  const std::vector<Token> tokens = LexPart(script, part, dialect);
+Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect,
+                        std::span<const ParameterValue> values) {
+  std::vector<Token> tokens = LexPart(script, part, dialect);
+  PutValues(script, tokens, values);
   const View view{script.substr(0, part.offset + part.size), tokens};
   if (auto setting = ReadSetting(view)) return *setting;
   const DialectRules& rules = RulesOf(dialect);

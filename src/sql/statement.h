@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,9 +67,16 @@ struct Statement {
   TextPosition Locate(std::string_view script, std::size_t query_offset) const;
 };
 
-/// Reads one part of a script. Throws Error{kSyntax | kBind | kUnsupported} with positions in the
-/// script.
-Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect);
+/// What stands in the place of a parameter.
+struct ParameterValue {
+  std::string parameter;  ///< lower case; the n-th ? is "n"
+  std::string literal;    ///< as the relational engine reads it
+};
+
+/// Reads one part of a script, with `values`, if there are any, for all its parameters. Throws
+/// Error{kSyntax | kBind | kUnsupported} with positions in the script.
+Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect,
+                        std::span<const ParameterValue> values = {});
 
 /// UPDATE, DELETE, COPY name TO and WITH .. INSERT as they are read where a query asks, though no
 /// AI call is in their text: for names that stand for one. nullopt for other statements. Throws as

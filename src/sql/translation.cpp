@@ -137,8 +137,9 @@ class Translator {
           return Replace(i, QuoteIdentifier(SpellingAt(i)));
         }
         return Keep(i);
-      case TokenKind::kNumber:
       case TokenKind::kParameter:
+        return token.value.empty() ? Keep(i) : Replace(i, token.value);
+      case TokenKind::kNumber:
       case TokenKind::kSymbol:
       case TokenKind::kSemicolon:
       case TokenKind::kEnd:

@@ -401,34 +401,48 @@ class Formats(CliTest):
         json.loads(self.run_oracle("--explain=json", "-c", FILTER).stdout)
 
 
-class Report(CliTest):
-    def report(self, *arguments):
-        self.run_oracle("--report", "report.json", *arguments)
-        return json.loads((self.path / "report.json").read_text())
+class Options(CliTest):
+    """Lines of the command line's description that no other test has."""
 
-    def test_counters(self):
-        report = self.report("--seed", "7", "-c", FILTER)
-        self.assertEqual(report["calls"], {"asked": 4, "distinct": 3, "true": 1, "false": 1, "null": 0,
-                                           "null_input": 1, "error": 1, "unjudged": 0, "labels": {}})
-        self.assertEqual(report["errors"], [{"reason": "boom", "count": 1, "rows": 1}])
-        self.assertEqual((report["rows"], report["seed"], report["dialect"]), (1, 7, "snowflake"))
-        self.assertEqual(report["query"], FILTER)
-        self.assertEqual(report["steps"][0]["kind"], "filter")
-        self.assertGreaterEqual(report["seconds"]["total"], 0)
-        self.assertNotIn("model", report)
-        self.assertNotIn("error", report)
+    def test_explain_and_analyze_stand_before_every_statement(self):
+        for form in ("csv", "json", "jsonl", "markdown", "table"):
+            explain = self.run_oracle("--format", form, "--explain", "-c", FILTER).stdout
+            self.assertRegex(explain, r"^model oracle(.|\n)*filter t ")
+            self.assertEqual(explain, self.run_oracle("--format", form, "-c", "EXPLAIN " + FILTER).stdout)
+            analyze = self.run_oracle("--format", form, "--analyze", "--report", "report.json", "-c", FILTER).stdout
+            self.assertRegex(analyze, r"^model oracle(.|\n)*filter t ")
+            self.assertEqual(json.loads((self.path / "report.json").read_text())["calls"]["asked"], 4)
 
-    def test_failure_has_its_place(self):
-        for query in ("SELECT AI_FILTER('x' || nope) FROM t", "SELECT AI_NOPE(1)"):
-            report = self.report("-c", query)
-            self.assertEqual(report["error"]["line"], 1)
-            self.assertGreater(report["error"]["column"], 7)
-            self.assertTrue(report["error"]["message"])
+    def test_a_table_is_named_up_to_the_first_sign(self):
+        (self.path / "a=b.csv").write_text(ROWS)
+        count = "SELECT count(*) AS n FROM x"
+        self.assertEqual(self.run_quail("-t", "x=a=b.csv", "-c", count).stdout, "n\n4\n")
+        self.assertEqual(self.run_quail("-t", "x=[at]*.csv", "-c", count).stdout, "n\n8\n")
 
-    def test_on_standard_error(self):
-        done = self.run_oracle("-q", "--report", "-", "-c", FILTER)
-        self.assertEqual(done.stdout, "id\n1\n")
-        self.assertEqual(json.loads(done.stderr)["calls"]["asked"], 4)
+    def test_a_setting_is_a_literal_or_a_word(self):
+        for value in ("fail", "'fail'", "FAIL"):
+            self.assertEqual(self.run_oracle("--set", "quail_on_error=" + value, "-c", FILTER).returncode, 1, value)
+        self.assertEqual(self.run_oracle("--set", "quail_on_error=null", "-c", FILTER).returncode, 0)
+
+    def test_a_file_of_statements_and_the_report_of_the_last_that_asks(self):
+        (self.path / "q.sql").write_text(f"SELECT 1 AS a;\n{FILTER}; -- done\nCREATE TABLE u (i INT); SELECT 2 AS b;;\n")
+        done = self.run_oracle("-f", "q.sql", "--report", "report.json")
+        self.assertEqual((done.returncode, done.stdout), (0, "a\n1\nid\n1\nb\n2\n"))
+        self.assertEqual(json.loads((self.path / "report.json").read_text())["query"], FILTER)
+        (self.path / "q.sql").write_text("SELECT 1;\n\nSELECT ä FROM t")
+        self.assertIn("line 3, column 8\nSELECT ä FROM t\n       ^\n", self.run_oracle("-f", "q.sql").stderr)
+
+    def test_progress_and_quiet(self):
+        self.assertIn("asks", self.run_oracle("--progress", "always", "-c", FILTER).stderr)
+        self.assertNotIn("asks", self.run_oracle("--progress", "never", "-c", FILTER).stderr)
+        self.assertEqual(self.run_oracle("-q", "--progress", "never", "-c", FILTER).stderr, "")
+
+    def test_the_shells_commands(self):
+        done = self.run_oracle(input=f".help\n.explain {FILTER}\n{FILTER};\n.report\n.schema t\n.dialect bigquery\n"
+                                     "SELECT \"a\" AS x;\n.quit\nSELECT 9 AS never;\n")
+        for told in (".timer on|off", "filter t", '"distinct": 3', "CREATE", "x\na\n"):
+            self.assertIn(told, done.stdout)
+        self.assertNotIn("never", done.stdout)
 
 
 class Streams(CliTest):

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "quail/error.h"
+#include "sql/prepared.h"
 #include "sql/statement.h"
 
 /// Any bytes as a script of either dialect: an error with a place inside of it, or statements whose
@@ -13,6 +14,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto dialect : {quail::Dialect::kSnowflake, quail::Dialect::kBigQuery}) {
     try {
       for (const auto& part : quail::sql::SplitScript(script, dialect)) {
+        quail::sql::ReadPreparation(script, part, dialect);
+        quail::sql::ReadExecution(script, part, dialect);
+        quail::sql::ReadDeallocation(script, part, dialect);
         const auto statement = quail::sql::ReadStatement(script, part, dialect);
         for (std::size_t i = 0; i < statement.query.size(); i += 7) {
           if (statement.map.ToInput(i) > script.size()) std::abort();

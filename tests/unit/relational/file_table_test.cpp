@@ -117,6 +117,20 @@ TEST_F(FileTableTest, ReadsArrowFilesOfAnotherImplementation) {
   ExpectNamed(error, "dictionary_zstd.feather");
 }
 
+TEST_F(FileTableTest, ArrowFilesThatFailLeaveTheEarlierTableAndNoOther) {
+  const fs::path source = fs::path(QUAIL_SOURCE_DIR) / "tests/data/arrow";
+  const fs::path seeds = fs::path(QUAIL_SOURCE_DIR) / "tests/fuzz/seeds/arrow_ipc_fuzz";
+  Add((source / "stream.arrow").string());
+  fs::copy_file(source / "stream.arrow", Path("part1.arrow"));
+  fs::copy_file(source / "lz4.feather", Path("part2.arrow"));
+  Cut(Path("part2.arrow"), 0.5);
+  ExpectNamed(ReadError(Path("part*.arrow")), "part2.arrow");
+  fs::copy_file(seeds / "nested.arrow", Path("part2.arrow"), fs::copy_options::overwrite_existing);
+  ExpectNamed(ReadError(Path("part*.arrow")), "part2.arrow");
+  EXPECT_EQ(Rows("SELECT count(*) FROM f"), (TextRows{{"40"}}));
+  EXPECT_EQ(Rows("SELECT table_name FROM duckdb_tables()"), (TextRows{{"f"}}));
+}
+
 TEST_F(FileTableTest, CutArrowFilesAreErrorsWithTheirPath) {
   const fs::path source = fs::path(QUAIL_SOURCE_DIR) / "tests/data/arrow";
   for (const char* name : {"uncompressed.feather", "zstd.feather", "dictionary.feather"}) {

@@ -1,0 +1,1 @@
+PREPARE q(INT) AS SELECT ? FROM t WHERE AI_FILTER(PROMPT($1, $name)); EXECUTE q(1, name := [2, (3)], x => {'a': 'b'}); DEALLOCATE PREPARE q; DEALLOCATE ALL
