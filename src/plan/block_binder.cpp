@@ -234,29 +234,36 @@ void BlockBinder::AddTerms(Json& node, bool core) {
   terms_.push_back(term);
 }
 
-/// In AND terms a column that USING merged is the left side's: a domain has its own FROM, where the
-/// bare name would be two columns.
+/// In AND terms a column that USING merged is the side's whose it is: a domain has its own FROM,
+/// where the bare name would be two columns.
 void BlockBinder::QualifyUsingColumns(Json& node) const {
   if (sql::IsQueryNode(node)) return;
   const std::vector<std::string> path = sql::ColumnPath(node);
-  for (const FromJoin& join : from_.joins) {
-    if (path.size() != 1 || !join.core) continue;
-    for (const Json& name : (*join.node)["using_columns"]) {
-      if (!sql::SameWord(name.get<std::string>(), path[0])) continue;
-      for (std::size_t i = 0; i < items_.size(); ++i) {
-        if (!Has(join.left, i) || FindColumn(from_.items[i].columns, path[0]) < 0) continue;
-        node["column_names"] = {from_.items[i].alias, path[0]};
-        return;
-      }
-    }
+  if (path.size() == 1 && MergesColumn(path[0])) {
+    const ItemSet sources = scope_.SourcesOf(path[0]);
+    if (std::popcount(sources) != 1) return;
+    const auto item = static_cast<std::size_t>(std::countr_zero(sources));
+    node["column_names"] = {from_.items[item].alias, path[0]};
+    return;
   }
   sql::ForEachChild(node, [this](Json& child) { QualifyUsingColumns(child); });
 }
 
+bool BlockBinder::MergesColumn(const std::string& column) const {
+  return std::any_of(from_.joins.begin(), from_.joins.end(), [&](const FromJoin& join) {
+    const Json& names = (*join.node)["using_columns"];
+    return join.core && std::any_of(names.begin(), names.end(), [&](const Json& name) {
+             return sql::SameWord(name.get<std::string>(), column);
+           });
+  });
+}
+
 void BlockBinder::CollectTerms() {
   for (const FromJoin& join : from_.joins) {
+    scope_.SeeJoin(join);
     if (join.core) QualifyUsingColumns((*join.node)["condition"]);
   }
+  scope_.SeeResult();
   QualifyUsingColumns(select_["where_clause"]);
   for (const FromJoin& join : from_.joins) {
     if (join.core) AddTerms((*join.node)["condition"], true);

@@ -85,6 +85,7 @@ class BlockBinder {
 
   // AND terms.
   void QualifyUsingColumns(sql::Json& node) const;
+  bool MergesColumn(const std::string& column) const;
   void CollectTerms();
   void AddTerms(sql::Json& node, bool core);
   void PushLocalTerms();

@@ -127,7 +127,11 @@ void BlockBinder::BindAllCalls() {
     BindCallsIn(*expression);
   }
   by_group_ = false;
-  for (const FromJoin& join : from_.joins) BindCallsIn((*join.node)["condition"]);
+  for (const FromJoin& join : from_.joins) {
+    scope_.SeeJoin(join);
+    BindCallsIn((*join.node)["condition"]);
+  }
+  scope_.SeeResult();
 }
 
 void BlockBinder::BindOnDemand() {

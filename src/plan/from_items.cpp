@@ -53,6 +53,11 @@ struct Sides {
   bool core_join = false;
 };
 
+bool HidesRight(const Json& join) {
+  const std::string_view type = sql::TextMember(join, "join_type");
+  return type == "SEMI" || type == "ANTI";
+}
+
 Sides SidesOf(const Json& join, Below above) {
   const std::string_view type = sql::TextMember(join, "join_type");
   const std::string_view form = sql::TextMember(join, "ref_type");
@@ -62,7 +67,7 @@ Sides SidesOf(const Json& join, Below above) {
   const bool keeps_right = type == "INNER" || type == "RIGHT";
   sides.left.core = above.core && plain && keeps_left;
   sides.right.core = above.core && plain && keeps_right;
-  sides.right.visible = above.visible && type != "SEMI" && type != "ANTI";
+  sides.right.visible = above.visible && !HidesRight(join);
   sides.left.missing = above.missing || type == "RIGHT" || type == "FULL";
   sides.right.missing = above.missing || type == "LEFT" || type == "FULL";
   sides.core_join = above.core && plain && type == "INNER";
@@ -73,9 +78,14 @@ ItemSet Collect(Json& node, Below below, const SourceText& source, FromTree& tre
   if (sql::TypeOf(node) == "EMPTY") return 0;
   if (sql::TypeOf(node) == "JOIN") {
     const Sides sides = SidesOf(node, below);
-    FromJoin join{&node, 0, 0, sides.core_join};
+    FromJoin join{&node, 0, 0, 0, sides.core_join};
+    const std::size_t below_begin = tree.joins.size();
     join.left = Collect(node["left"], sides.left, source, tree);
     join.right = Collect(node["right"], sides.right, source, tree);
+    join.seen = join.left | join.right;
+    for (std::size_t i = below_begin; i < tree.joins.size(); ++i) {
+      if (HidesRight(*tree.joins[i].node)) join.seen &= ~tree.joins[i].right;
+    }
     tree.joins.push_back(join);
     return join.left | join.right;
   }

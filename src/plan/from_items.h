@@ -34,6 +34,7 @@ struct FromJoin {
   sql::Json* node = nullptr;
   ItemSet left = 0;
   ItemSet right = 0;
+  ItemSet seen = 0;   ///< whose columns its ON may name: not the right sides of SEMI and ANTI below
   bool core = false;  ///< an inner join whose ON terms every row of the result meets
 };
 

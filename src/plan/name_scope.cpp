@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -106,6 +107,14 @@ bool OneOf(const std::array<std::string_view, N>& names, std::string_view name) 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool IsMergedBy(const FromJoin& join, const std::string& column) {
+  if (!join.node->contains("using_columns")) return false;
+  const Json& names = (*join.node)["using_columns"];
+  return std::any_of(names.begin(), names.end(), [&column](const Json& name) {
+    return name.is_string() && sql::SameWord(name.get<std::string>(), column);
+  });
+}
+
 }  // namespace
 
 bool IsAggregate(std::string_view function) { return OneOf(kAggregates, function); }
@@ -116,6 +125,43 @@ std::vector<std::size_t> NameScope::ItemsWith(const std::string& column) const {
     if (FindColumn(from_.items[i].columns, column) >= 0) found.push_back(i);
   }
   return found;
+}
+
+void NameScope::SeeResult() {
+  seen_ = 0;
+  for (std::size_t i = 0; i < from_.items.size(); ++i) {
+    if (from_.items[i].visible) seen_ |= SetOf(i);
+  }
+}
+
+/// In an ON those outside of its join, before a comma, have the names that its own leave.
+std::vector<std::size_t> NameScope::SeenItemsWith(const std::string& column) const {
+  std::vector<std::size_t> found;
+  std::vector<std::size_t> around;
+  for (const std::size_t item : ItemsWith(column)) {
+    if (Has(seen_, item)) {
+      found.push_back(item);
+    } else if (from_.items[item].visible) {
+      around.push_back(item);
+    }
+  }
+  return found.empty() ? around : found;
+}
+
+ItemSet NameScope::SourcesOf(const std::string& column) const {
+  ItemSet sources = 0;
+  for (const std::size_t item : SeenItemsWith(column)) sources |= SetOf(item);
+  for (const FromJoin& join : from_.joins) {
+    const bool both = (sources & join.left) != 0 && (sources & join.right) != 0;
+    if (!both || !IsMergedBy(join, column)) continue;
+    const std::string_view type = sql::TextMember(*join.node, "join_type");
+    if (type == "RIGHT") {
+      sources &= ~join.left;
+    } else if (type != "FULL") {
+      sources &= ~join.right;
+    }
+  }
+  return sources;
 }
 
 int NameScope::ItemNamed(const std::string& alias) const {
@@ -216,7 +262,7 @@ std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
           fmt::format("table {} has no column {}{}", path[0], path[1], Suggest(path[1])));
     }
   }
-  const std::vector<std::size_t> items = ItemsWith(path[0]);
+  const std::vector<std::size_t> items = SeenItemsWith(path[0]);
   if (items.empty()) return std::nullopt;
   if (items.size() > 1 && !JoinedByUsing(path[0], items)) {
     throw source_.At(
@@ -224,7 +270,7 @@ std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
         fmt::format("column {} is ambiguous: {}.{} or {}.{}", path[0], from_.items[items[0]].alias,
                     path[0], from_.items[items[1]].alias, path[0]));
   }
-  return SetOf(items[0]);
+  return SourcesOf(path[0]);
 }
 
 void NameScope::FailAtUnknown(const Json& reference) const {
@@ -241,12 +287,7 @@ bool NameScope::JoinedByUsing(const std::string& column,
                               const std::vector<std::size_t>& items) const {
   ItemSet joined = 0;
   for (const FromJoin& join : from_.joins) {
-    if (!join.node->contains("using_columns")) continue;
-    for (const Json& name : (*join.node)["using_columns"]) {
-      if (name.is_string() && sql::SameWord(name.get<std::string>(), column)) {
-        joined |= join.left | join.right;
-      }
-    }
+    if (IsMergedBy(join, column)) joined |= join.left | join.right;
   }
   return std::all_of(items.begin(), items.end(),
                      [joined](std::size_t i) { return Has(joined, i); });
@@ -260,9 +301,10 @@ NameScope::Column NameScope::ColumnOf(const Json& expression) const {
     if (item < 0) return {};
     return {item, FindColumn(from_.items[static_cast<std::size_t>(item)].columns, path[1])};
   }
-  const std::vector<std::size_t> items = ItemsWith(path[0]);
-  if (path.size() != 1 || items.empty()) return {};
-  return {static_cast<int>(items[0]), FindColumn(from_.items[items[0]].columns, path[0])};
+  const ItemSet sources = SourcesOf(path[0]);
+  if (path.size() != 1 || sources == 0) return {};
+  const auto item = static_cast<std::size_t>(std::countr_zero(sources));
+  return {static_cast<int>(item), FindColumn(from_.items[item].columns, path[0])};
 }
 
 const Json* NameScope::FirstColumnOfType(const Json& expression, std::string_view type) const {

@@ -28,7 +28,13 @@ bool IsAggregate(std::string_view function);
 /// The names of one block.
 class NameScope {
  public:
-  NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {}
+  NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {
+    SeeResult();
+  }
+
+  /// Names of arguments stand where the rows of FROM are seen, or in the ON of a join.
+  void SeeResult();
+  void SeeJoin(const FromJoin& join) { seen_ = join.seen; }
 
   /// The items' columns are not known: names are the engine's to resolve.
   void LeaveUndescribed() { described_ = false; }
@@ -58,12 +64,17 @@ class NameScope {
     int column = -1;
   };
   Column ColumnOf(const sql::Json& expression) const;
+  /// The items whose column a name without a qualifier is, where it is seen: one, none, or more of
+  /// them where it is ambiguous or where FULL JOIN .. USING merged it into the first that is not
+  /// NULL.
+  ItemSet SourcesOf(const std::string& column) const;
   /// The first reference in `expression` to a column of a type, also to a member of it; nullptr if
   /// there is none.
   const sql::Json* FirstColumnOfType(const sql::Json& expression, std::string_view type) const;
 
  private:
   std::vector<std::size_t> ItemsWith(const std::string& column) const;
+  std::vector<std::size_t> SeenItemsWith(const std::string& column) const;
   int ItemNamed(const std::string& alias) const;
   void AddReads(const sql::Json& node, bool nested, Reads& reads) const;
   void AddColumn(const sql::Json& reference, bool nested, Reads& reads) const;
@@ -76,6 +87,7 @@ class NameScope {
 
   const FromTree& from_;
   const SourceText& source_;
+  ItemSet seen_ = 0;
   bool described_ = true;
 };
 
