@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct StepCounters {
   std::optional<TokenCounters> tokens;
   double seconds = 0;
   std::map<std::string, std::uint64_t> error_rows;  ///< by reason: rows or pairs without verdict
+  /// By reason: the calls of the plan that these are of. Of several a row may count more than once.
+  std::map<std::string, std::set<std::uint32_t>> error_calls;
 };
 
 }  // namespace quail::exec

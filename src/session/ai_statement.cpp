@@ -271,18 +271,6 @@ void AiStatement::RunSteps() {
   if (limited.refused() > 0) TellOfBudget(limited);
 }
 
-/// What is undecided would be NULL: rows to look at, but no ground for a change.
-void AiStatement::TellOfBudget(const exec::BudgetEvaluator& limited) {
-  state_.stopped_by_budget = true;
-  if (statement_.changes_data()) {
-    throw Error(ErrorCode::kBudget,
-                fmt::format("{}: {} {} left undecided (quail_errors()), so nothing was changed",
-                            limited.reason(), limited.refused(),
-                            limited.refused() == 1 ? "input was" : "inputs were"));
-  }
-  Notice("a budget ended the statement; what it left undecided is NULL (quail_errors())");
-}
-
 /// What verdicts depend on beside the question.
 std::string AiStatement::Decider() const {
   if (state_.oracle) return fmt::format("oracle {}", state_.oracle_hash);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -23,6 +24,40 @@ bool FallsIntoElse(const plan::PhysicalPlan& plan, std::size_t step) {
 std::string Counted(std::uint64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
+
+bool IsOfBudget(const std::string& reason) { return reason.starts_with(exec::kBudgetReason); }
+
+/// What had no verdict. Where several calls had none for a row it is several values, and nobody
+/// knows of how many rows.
+class Undecided {
+ public:
+  template <typename OfReason>
+  void Add(const exec::StepCounters& step, OfReason of_reason) {
+    std::set<std::uint32_t> calls;
+    for (const auto& [reason, count] : step.error_rows) {
+      if (!of_reason(reason)) continue;
+      (step.kind == "join" ? pairs_ : rows_) += count;
+      calls.insert(step.error_calls.at(reason).begin(), step.error_calls.at(reason).end());
+    }
+    (step.kind == "join" ? calls_of_pairs_ : calls_of_rows_) += calls.size();
+  }
+  bool empty() const { return rows_ + pairs_ == 0; }
+  std::string Text() const {
+    if (calls_of_rows_ > 1 || calls_of_pairs_ > 1) {
+      return fmt::format("{} of {}", Counted(rows_ + pairs_, "value"),
+                         Counted(calls_of_rows_ + calls_of_pairs_, "call"));
+    }
+    std::string text = rows_ > 0 ? Counted(rows_, "row") : "";
+    if (pairs_ > 0) text += fmt::format("{}{}", rows_ > 0 ? " and " : "", Counted(pairs_, "pair"));
+    return text;
+  }
+
+ private:
+  std::uint64_t rows_ = 0;
+  std::uint64_t pairs_ = 0;
+  std::size_t calls_of_rows_ = 0;
+  std::size_t calls_of_pairs_ = 0;
+};
 
 }  // namespace
 
@@ -66,32 +101,39 @@ void AiStatement::Fill(const std::vector<exec::StepCounters>& steps) {
 
 /// A row whose WHEN has no verdict falls into ELSE, as SQL says, where nobody sees it.
 void AiStatement::TellOfElse() {
-  std::uint64_t rows = 0;
+  Undecided fallen;
   for (const RunReport::Step& step : report_.steps) {
     if (!FallsIntoElse(plan_, step.counters.step)) continue;
-    for (const auto& [reason, failed] : step.counters.error_rows) rows += failed;
+    fallen.Add(step.counters, [](const std::string&) { return true; });
   }
-  if (rows == 0) return;
-  Notice(fmt::format("{} had no verdict and fell into ELSE", Counted(rows, "row")));
+  if (!fallen.empty()) Notice(fmt::format("{} had no verdict and fell into ELSE", fallen.Text()));
 }
 
 /// Other rows without a verdict are dropped by WHERE as if the answer were no. Of a budget's end
 /// another notice tells.
 void AiStatement::TellOfFailures() {
   if (state_.settings.fail_on_error) return;
-  std::uint64_t rows = 0;
-  std::uint64_t pairs = 0;
+  Undecided failed;
   for (const RunReport::Step& step : report_.steps) {
     if (FallsIntoElse(plan_, step.counters.step)) continue;
-    for (const auto& [reason, failed] : step.counters.error_rows) {
-      if (reason.starts_with(exec::kBudgetReason)) continue;
-      (step.counters.kind == "join" ? pairs : rows) += failed;
-    }
+    failed.Add(step.counters, [](const std::string& reason) { return !IsOfBudget(reason); });
   }
-  if (rows + pairs == 0) return;
-  std::string told = rows > 0 ? Counted(rows, "row") : "";
-  if (pairs > 0) told += fmt::format("{}{}", rows > 0 ? " and " : "", Counted(pairs, "pair"));
-  Notice(fmt::format("{} had no verdict (quail_errors())", told));
+  if (!failed.empty()) Notice(fmt::format("{} had no verdict (quail_errors())", failed.Text()));
+}
+
+/// What is undecided would be NULL: rows to look at, but no ground for a change.
+void AiStatement::TellOfBudget(const exec::BudgetEvaluator& limited) {
+  state_.stopped_by_budget = true;
+  if (statement_.changes_data()) {
+    throw Error(ErrorCode::kBudget,
+                fmt::format("{}: {} {} left undecided (quail_errors()), so nothing was changed",
+                            limited.reason(), Counted(limited.refused(), "input"),
+                            limited.refused() == 1 ? "was" : "were"));
+  }
+  Undecided left;
+  for (const RunReport::Step& step : report_.steps) left.Add(step.counters, IsOfBudget);
+  Notice(fmt::format("a budget ended the statement: {} without a verdict, NULL (quail_errors())",
+                     left.empty() ? Counted(limited.refused(), "input") : left.Text()));
 }
 
 void AiStatement::FillFailures() {

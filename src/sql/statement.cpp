@@ -98,8 +98,14 @@ void ReadCreate(const View& view, Statement& statement) {
 
 std::optional<Cut> CutInsert(const View& view) {
   if (!view.WordAt(0, "INSERT")) return std::nullopt;
-  const auto query = view.FindAtTop(
-      1, [&](std::size_t i) { return !view.SymbolAt(i, "(") && view.QueryBeginsAt(i); });
+  // Parentheses hold the columns, or the query.
+  const auto query = view.FindAtTop(1, [&](std::size_t i) {
+    std::size_t inside = i;
+    while (view.SymbolAt(inside, "(")) ++inside;
+    const bool column =
+        inside > i && view.WordAt(inside, "VALUES") && !view.SymbolAt(inside + 1, "(");
+    return view.QueryBeginsAt(inside) && !column;
+  });
   if (!query) return std::nullopt;
   const auto more = view.FindAtTop(*query, [&](std::size_t i) {
     return view.WordAt(i, "RETURNING") || (view.WordAt(i, "ON") && view.WordAt(i + 1, "CONFLICT"));

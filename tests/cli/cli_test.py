@@ -653,6 +653,7 @@ class Budgets(CliTest):
         done = self.run_oracle("--set", "quail_max_seconds=0", "--report", "report.json", "-c", query)
         self.assertEqual(done.returncode, 4)
         self.assertEqual(done.stdout, "id,p\n1,\n2,\n3,\n4,\n")
+        self.assertIn("notice: a budget ended the statement: 3 rows without a verdict, NULL", done.stderr)
         report = json.loads((self.path / "report.json").read_text())
         self.assertEqual(report["calls"]["error"], 3)
         self.assertEqual(report["errors"], [{"reason": "budget: quail_max_seconds is 0", "count": 3, "rows": 3}])

@@ -32,7 +32,9 @@ void StepRun::Record(const Stage& stage, std::span<const TextId> key, const Outc
 
 void StepRun::CountFailure(const Stage& stage, std::span<const TextId> key, std::uint64_t rows) {
   VerdictTable& verdicts = table(stage);
-  counters_.error_rows[verdicts.reasons()[verdicts.Find(key).reason]] += rows;
+  const std::string& reason = verdicts.reasons()[verdicts.Find(key).reason];
+  counters_.error_rows[reason] += rows;
+  counters_.error_calls[reason].insert(stage.call.value());
   verdicts.CountFailedRows(key, rows);
 }
 
