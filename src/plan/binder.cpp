@@ -192,6 +192,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   }
   LogicalPlan plan = std::move(state.plan);
   std::string query = state.writer.PrintQuery(sql::QueryNode(tree));
+  plan.rows_sql = query;
   const bool describe = statement.kind == sql::StatementKind::kDescribe;
   const bool on_demand = std::any_of(plan.calls.begin(), plan.calls.end(),
                                      [](const Call& call) { return call.on_demand; });

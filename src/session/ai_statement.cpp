@@ -12,6 +12,7 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
+#include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
 #include "session/describe.h"
@@ -85,6 +86,10 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
                              options.explain == RunOptions::Explain::kJson;
         if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
         if (explain) return ExplainResult(options.explain == RunOptions::Explain::kJson);
+        if (!IsOfEffect()) {
+          Close();
+          return std::make_unique<EffectResult>();
+        }
         RunSteps();
         const bool analyze = statement_.kind == sql::StatementKind::kExplainAnalyze ||
                              options.explain == RunOptions::Explain::kAnalyze;
@@ -96,6 +101,15 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
         report_.error_position = error.position();
         Close();
       });
+}
+
+/// Whether there is something to do with the rows; what cannot be done fails before it is paid for.
+bool AiStatement::IsOfEffect() {
+  if (statement_.before.empty()) return true;
+  const TimeInto timed(report_.seconds["plan"]);
+  return CheckEffect(
+      *state_.connection, script_, statement_,
+      DescribeQuery(*state_.connection, logical_.rows_sql, relational::ErrorPlaces::kNone));
 }
 
 void AiStatement::Notice(const std::string& text) {

@@ -44,6 +44,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void MakeRelations();
   void MeasureArguments();
   plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
+  bool IsOfEffect();
   void RunSteps();
   std::string NoLight() const;
   plan::ExplainHead Head() const;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/text_position.h"
+#include "relational/quote.h"
 #include "session/describe.h"
 #include "session/taken_names.h"
 #include "session/user_position.h"
@@ -42,7 +45,97 @@ bool HasRowidColumn(relational::Connection& connection, const sql::Statement& st
   });
 }
 
+/// A query without rows that has these columns.
+std::string EmptyQuery(const columnar::Schema& columns) {
+  std::string sql = "SELECT";
+  for (const columnar::Field& column : columns) {
+    const bool typed = column.type != "\"NULL\"";
+    sql += fmt::format("{} {} AS {}", &column == columns.data() ? "" : ",",
+                       typed ? fmt::format("CAST(NULL AS {})", column.type) : "NULL",
+                       relational::QuoteName(column.name));
+  }
+  return sql + " WHERE FALSE";
+}
+
+void BindEffect(relational::Connection& connection, std::string_view script,
+                const sql::Statement& statement, const columnar::Schema& rows) {
+  const std::string before = fmt::format("EXPLAIN {}", statement.before);
+  const std::string query = EmptyQuery(rows);
+  const std::size_t word = before.size() - statement.before.size();
+  const TextPosition begin = base::Locate(script, statement.before_map.ToInput(0));
+  const auto in_script = [&](const TextPosition& position) -> std::optional<TextPosition> {
+    std::size_t offset = position.offset;
+    if (offset < word) return begin;
+    if (offset < before.size()) {
+      return base::Locate(script, statement.before_map.ToInput(offset - word));
+    }
+    offset -= before.size();
+    if (offset < query.size() || statement.after.empty()) return statement.Locate(script, 0);
+    return base::Locate(script, statement.after_map.ToInput(offset - query.size()));
+  };
+  Recoded(
+      [&] {
+        Located([&] { relational::QueryText(connection, before + query + statement.after); },
+                in_script);
+      },
+      [](ErrorCode code) { return code; }, begin);
+}
+
+/// "table", "view" or nothing: what stands where CREATE TABLE would make one.
+std::string KindOfMade(relational::Connection& connection, const sql::Statement& statement) {
+  const auto is = [](std::string_view column, std::string_view name) {
+    return fmt::format("lower({}) = lower({})", column, relational::QuoteText(name));
+  };
+  const std::vector<std::string>& path = statement.table_path;
+  std::string place = "database_name = current_database() AND schema_name = current_schema()";
+  if (path.size() == 1) {
+    place =
+        fmt::format("(database_name = current_database() AND {} OR {} AND schema_name = 'main')",
+                    is("schema_name", path[0]), is("database_name", path[0]));
+  } else if (path.size() > 1) {
+    place = fmt::format("{} AND {}", is("database_name", path[0]), is("schema_name", path[1]));
+  } else if (statement.temporary) {
+    place = "database_name = 'temp'";
+  }
+  const auto found = relational::QueryText(
+      connection,
+      fmt::format("SELECT kind FROM (SELECT 'table' AS kind, database_name, schema_name, "
+                  "table_name AS name FROM duckdb_tables() UNION ALL SELECT 'view', "
+                  "database_name, schema_name, view_name FROM duckdb_views()) WHERE {} AND {}",
+                  is("name", statement.table), place));
+  return found.empty() ? "" : found[0][0].value_or("");
+}
+
+/// As far as it is known before it is opened.
+void CheckFile(std::string_view script, const sql::Statement& statement) {
+  namespace fs = std::filesystem;
+  const std::string& file = statement.file;
+  if (file.empty() || file.starts_with('~') || file.find("://") != std::string::npos) return;
+  const auto fail = [&](std::string_view reason) {
+    throw Error(ErrorCode::kIo, fmt::format("cannot write '{}': {}", file, reason),
+                base::Locate(script, statement.file_offset));
+  };
+  std::error_code ignored;
+  if (fs::is_directory(file, ignored)) fail("it is a folder");
+  const fs::path folder = fs::path(file).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) fail("there is no such folder");
+}
+
 }  // namespace
+
+bool CheckEffect(relational::Connection& connection, std::string_view script,
+                 const sql::Statement& statement, const columnar::Schema& rows) {
+  if (statement.before.empty() || !statement.kept.empty()) return true;
+  BindEffect(connection, script, statement, rows);
+  CheckFile(script, statement);
+  if (statement.table.empty()) return true;
+  const std::string taken_by = KindOfMade(connection, statement);
+  if (taken_by.empty() || (statement.or_replace && taken_by == "table")) return true;
+  if (statement.if_not_exists && taken_by == "table") return false;
+  throw Error(ErrorCode::kBind,
+              fmt::format("there is a {} named \"{}\" already", taken_by, statement.table),
+              base::Locate(script, statement.table_offset));
+}
 
 void CheckChange(relational::Connection& connection, std::string_view script,
                  const sql::Statement& statement) {

@@ -93,7 +93,31 @@ void ReadCreate(const View& view, Statement& statement) {
               1, [&](std::size_t i) { return view.WordAt(i, "IF") && view.WordAt(i + 1, "NOT"); })
           .value_or(view.tokens.size()) <= 5;
   if (!statement.view.empty()) return;
-  if (const auto name = NameBehind(view, "TABLE")) statement.table = view.Name(*name);
+  const auto name = NameBehind(view, "TABLE");
+  if (!name) return;
+  statement.table = view.Name(*name);
+  statement.table_offset = view.tokens[*name].offset;
+  for (std::size_t i = *name; view.SymbolAt(i - 1, "."); i -= 2) {
+    statement.table_path.insert(statement.table_path.begin(), view.Name(i - 2));
+  }
+  for (const char* word : {"TEMP", "TEMPORARY"}) {
+    statement.temporary |= view.WordAt(1, word) || view.WordAt(3, word);
+  }
+}
+
+/// The file of a COPY, unless options make more than one of it.
+void ReadCopyFile(const View& view, std::size_t from, Statement& statement) {
+  const auto to = view.FindAtTop(from, [&](std::size_t i) { return view.WordAt(i, "TO"); });
+  if (!view.WordAt(0, "COPY") || !to || *to + 1 >= view.tokens.size()) return;
+  for (std::size_t i = *to + 2; i < view.tokens.size(); ++i) {
+    for (const char* option : {"PARTITION_BY", "PER_THREAD_OUTPUT", "FILE_SIZE_BYTES"}) {
+      if (view.WordAt(i, option)) return;
+    }
+  }
+  const Token& name = view.tokens[*to + 1];
+  if (name.kind != TokenKind::kString) return;
+  statement.file = name.value;
+  statement.file_offset = name.offset;
 }
 
 std::optional<Cut> CutInsert(const View& view) {
@@ -327,8 +351,16 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
   statement.quoted_names = QuotedNames(view, cut);
   statement.gives_rows = cut.dropped == 0 && GivesRows(view);
   ReadCreate(view, statement);
-  if (!before.sql.empty()) statement.before = fmt::format("{} ", before.sql);
-  if (!after.sql.empty()) statement.after = fmt::format(" {}", after.sql);
+  ReadCopyFile(view, cut.end, statement);
+  if (!before.sql.empty()) {
+    statement.before = fmt::format("{} ", before.sql);
+    statement.before_map = before.map;
+  }
+  if (!after.sql.empty()) {
+    statement.after = fmt::format(" {}", after.sql);
+    statement.after_map.Stay(0, view.tokens[cut.end].offset);
+    statement.after_map.Append(1, after.map);
+  }
   return statement;
 }
 
@@ -383,7 +415,12 @@ std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& r
   emit(" FROM ", 0);
   emit(TranslateTokens(view, 1, name_end, rules).sql, 1);
   statement.before = "COPY (";
-  statement.after = fmt::format(") {}", TranslateTokens(view, to, view.tokens.size(), rules).sql);
+  statement.before_map.Stay(0, view.tokens[0].offset);
+  const Translation after = TranslateTokens(view, to, view.tokens.size(), rules);
+  statement.after = fmt::format(") {}", after.sql);
+  statement.after_map.Stay(0, view.tokens[to].offset);
+  statement.after_map.Append(2, after.map);
+  ReadCopyFile(view, to, statement);
   return statement;
 }
 

@@ -45,17 +45,24 @@ struct Statement {
   bool gives_rows = false;   ///< no query, but of a kind that returns rows: SHOW, .. RETURNING
   std::string query;
   std::string after;
-  SourceMap map;        ///< from offsets of `query` to offsets of the script
-  std::string then;     ///< runs after those three: it writes what `kept` holds. Of UPDATE, DELETE
-  std::string kept;     ///< the temp table that `before` makes for `then`; empty without it
-  std::string target;   ///< of UPDATE, DELETE with `then`: SQL of the changed table's name
-  std::string check;    ///< with `target`: the change without its expressions, only to be bound
-  SourceMap check_map;  ///< from offsets of `check` to offsets of the script
-  std::string view;     ///< kCreateView, kDropView: its name
+  SourceMap map;         ///< from offsets of `query` to offsets of the script
+  SourceMap before_map;  ///< the same of `before`, where it is the user's
+  SourceMap after_map;   ///< the same of `after`
+  std::string then;      ///< runs after those three: it writes what `kept` holds. Of UPDATE, DELETE
+  std::string kept;      ///< the temp table that `before` makes for `then`; empty without it
+  std::string target;    ///< of UPDATE, DELETE with `then`: SQL of the changed table's name
+  std::string check;     ///< with `target`: the change without its expressions, only to be bound
+  SourceMap check_map;   ///< from offsets of `check` to offsets of the script
+  std::string view;      ///< kCreateView, kDropView: its name
   std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
   std::string table;                      ///< of CREATE TABLE: its name
+  std::vector<std::string> table_path;    ///< of CREATE TABLE: what qualifies the name
+  std::size_t table_offset = 0;           ///< of CREATE TABLE: of the name, in the script
+  bool temporary = false;                 ///< CREATE TEMP TABLE
   bool or_replace = false;                ///< CREATE OR REPLACE
   bool if_not_exists = false;             ///< CREATE .. IF NOT EXISTS
+  std::string file;                       ///< of COPY .. TO: its one file, where that is known
+  std::size_t file_offset = 0;            ///< of `file`, in the script
   /// Quoted names behind FROM, JOIN and commas of a query: some may be files.
   std::vector<std::string> quoted_names;
   std::string setting;  ///< kSet: lower case, "quail_on_error"
