@@ -88,15 +88,21 @@ void CheckpointFile::Load() {
     return Flush();
   }
   std::uint64_t good = kHeader.size();
+  std::uint64_t end = good;
   for (Record record; std::fread(record.data(), 1, kRecordBytes, file_) == kRecordBytes;) {
-    if (!IsWhole(record)) break;
+    end += kRecordBytes;
+    if (!IsWhole(record)) {
+      ++damaged_records_;
+      continue;
+    }
     const base::Hash128 key{Get<std::uint64_t>(record, 0), Get<std::uint64_t>(record, 8)};
     kept_[key] = {static_cast<Verdict>(Get<std::uint32_t>(record, 16)), Get<float>(record, 20)};
-    good += kRecordBytes;
+    good = end;
   }
   if (std::fseek(file_, 0, SEEK_END) != 0) Fail("read");
-  dropped_bytes_ = static_cast<std::uint64_t>(std::ftell(file_)) - good;
-  if (dropped_bytes_ > 0 && ::ftruncate(::fileno(file_), static_cast<off_t>(good)) != 0) {
+  const auto size = static_cast<std::uint64_t>(std::ftell(file_));
+  dropped_bytes_ = size - end;
+  if (size > good && ::ftruncate(::fileno(file_), static_cast<off_t>(good)) != 0) {
     Fail("repair");
   }
   if (std::fseek(file_, static_cast<long>(good), SEEK_SET) != 0) Fail("read");

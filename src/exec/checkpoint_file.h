@@ -32,8 +32,11 @@ class CheckpointFile {
 
   /// Verdicts that it holds.
   std::size_t size() const { return kept_.size(); }
-  /// Bytes at the end of the file that were no whole record when it was opened.
+  /// Bytes at the end of the file that were too few for a record when it was opened.
   std::uint64_t dropped_bytes() const { return dropped_bytes_; }
+  /// Records whose checksum was wrong when it was opened. All have one size, so those behind are
+  /// found.
+  std::uint64_t damaged_records() const { return damaged_records_; }
   std::optional<KeptVerdict> Find(const base::Hash128& key) const;
   /// REQUIRES: a verdict of KeptVerdict's.
   void Keep(const base::Hash128& key, const KeptVerdict& verdict);
@@ -49,6 +52,7 @@ class CheckpointFile {
   std::string path_;
   std::FILE* file_;
   std::uint64_t dropped_bytes_ = 0;
+  std::uint64_t damaged_records_ = 0;
   std::unordered_map<base::Hash128, KeptVerdict> kept_;
 };
 

@@ -27,23 +27,28 @@ std::string Counted(std::uint64_t count, std::string_view thing) {
 
 bool IsOfBudget(const std::string& reason) { return reason.starts_with(exec::kBudgetReason); }
 
-/// What had no verdict. Where several calls had none for a row it is several values, and nobody
-/// knows of how many rows.
+/// What had no verdict: rows or pairs where one call of a step counted them, else values, of which
+/// a row may have several.
 class Undecided {
  public:
   template <typename OfReason>
   void Add(const exec::StepCounters& step, OfReason of_reason) {
+    std::uint64_t count = 0;
     std::set<std::uint32_t> calls;
-    for (const auto& [reason, count] : step.error_rows) {
+    for (const auto& [reason, failed] : step.error_rows) {
       if (!of_reason(reason)) continue;
-      (step.kind == "join" ? pairs_ : rows_) += count;
+      count += failed;
       calls.insert(step.error_calls.at(reason).begin(), step.error_calls.at(reason).end());
     }
-    (step.kind == "join" ? calls_of_pairs_ : calls_of_rows_) += calls.size();
+    const bool pairs = !step.anchor.empty();
+    (pairs ? pairs_ : rows_) += count;
+    (pairs ? calls_of_pairs_ : calls_of_rows_) += calls.size();
+    const bool combined = step.kind == "on demand" || (!pairs && step.tables.size() > 1);
+    values_ |= count > 0 && combined;
   }
   bool empty() const { return rows_ + pairs_ == 0; }
   std::string Text() const {
-    if (calls_of_rows_ > 1 || calls_of_pairs_ > 1) {
+    if (values_ || calls_of_rows_ > 1 || calls_of_pairs_ > 1) {
       return fmt::format("{} of {}", Counted(rows_ + pairs_, "value"),
                          Counted(calls_of_rows_ + calls_of_pairs_, "call"));
     }
@@ -57,6 +62,7 @@ class Undecided {
   std::uint64_t pairs_ = 0;
   std::size_t calls_of_rows_ = 0;
   std::size_t calls_of_pairs_ = 0;
+  bool values_ = false;
 };
 
 }  // namespace

@@ -137,7 +137,14 @@ void SessionImpl::OpenCheckpoint() {
     state_.oracle_hash = base::HashBytes(oracle.bytes()).ToHex();
   }
   state_.checkpoint = exec::CheckpointFile::Open(state_.config.checkpoint);
-  if (state_.checkpoint->dropped_bytes() > 0 && state_.config.on_notice) {
+  if (!state_.config.on_notice) return;
+  if (const std::uint64_t damaged = state_.checkpoint->damaged_records(); damaged > 0) {
+    state_.config.on_notice(
+        fmt::format("{} damaged {} of the checkpoint {} passed over: what {} held is asked again",
+                    damaged, damaged == 1 ? "record" : "records", damaged == 1 ? "was" : "were",
+                    damaged == 1 ? "it" : "they"));
+  }
+  if (state_.checkpoint->dropped_bytes() > 0) {
     state_.config.on_notice(
         fmt::format("the checkpoint ended in {} bytes of an unfinished record, "
                     "which were cut off",

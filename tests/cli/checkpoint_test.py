@@ -58,6 +58,22 @@ class Checkpoints(cli_test.CliTest):
         self.assertIn("27 bytes of an unfinished record", done.stderr)
         self.assertIn(f"{self.ROWS - self.ROWS // 1000 - 1} verdicts came", done.stderr)
 
+    def test_a_damaged_record_costs_no_other(self):
+        plain = self.run_kept()
+        kept = self.path / "kept.bin"
+        whole = kept.read_bytes()
+        for places, told in (([8 + 32 * 100 + 20], "1 damaged record of the checkpoint was passed over"),
+                             ([8 + 32 * 100 + 20, 8 + 32 * 7, len(whole) - 1], "3 damaged records of the checkpoint were")):
+            damaged = bytearray(whole)
+            for place in places:
+                damaged[place] ^= 1
+            kept.write_bytes(damaged)
+            done = self.run_kept()
+            self.assertEqual(done.stdout, plain.stdout)
+            self.assertIn(told, done.stderr)
+            self.assertNotIn("unfinished", done.stderr)
+            self.assertIn(f"{self.ROWS - self.ROWS // 1000 - len(places)} verdicts came", done.stderr)
+
     def test_another_oracle_takes_nothing_from_it(self):
         self.run_kept()
         rules = self.path / "rules.jsonl"

@@ -70,7 +70,10 @@ TEST_F(CheckpointFileTest, ChangedBytesAreNoVerdicts) {
     std::string changed = whole;
     changed[i] = static_cast<char>(changed[i] ^ 1);
     Write(changed);
-    EXPECT_EQ(Open()->size(), 1U) << i;
+    const auto checkpoint = Open();
+    EXPECT_EQ(checkpoint->size(), 2U) << i;
+    EXPECT_EQ(checkpoint->damaged_records(), 1U) << i;
+    EXPECT_EQ(checkpoint->dropped_bytes(), 0U) << i;
   }
 }
 
