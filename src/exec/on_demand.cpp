@@ -1,6 +1,7 @@
 #include "exec/on_demand.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace quail::exec {
 
@@ -11,8 +12,35 @@ OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const 
 }
 
 void OnDemandReads::Clear() {
-  for (auto& [call, reads] : reads_) reads = {};
-  for (StopRows& rows : stop_rows_) rows.clear();
+  found_missed_ = false;
+  for (auto& [call, reads] : reads_) {
+    missed_[call] = std::move(reads.undecided);
+    reads = {};
+  }
+  missed_rows_ = std::exchange(stop_rows_, std::vector<StopRows>(stops_.size()));
+}
+
+bool OnDemandReads::any_undecided() const {
+  const auto misses = [](const auto& entry) { return !entry.second.undecided.empty(); };
+  return std::ranges::any_of(reads_, misses) ||
+         std::ranges::any_of(
+             stop_rows_, [&](const StopRows& rows) { return std::ranges::any_of(rows, misses); });
+}
+
+void OnDemandReads::Find(plan::CallId call, std::span<const TextId> key) {
+  if (found_missed_) return;
+  const auto missed = missed_.find(call.value());
+  found_missed_ = missed != missed_.end() && missed->second.contains({key.begin(), key.end()});
+}
+
+void OnDemandReads::FindUntil(std::size_t stop, plan::CallId call, std::span<const TextId> group,
+                              std::span<const TextId> key) {
+  if (found_missed_ || missed_rows_.empty()) return;
+  const auto row = missed_rows_[stop].find({group.begin(), group.end()});
+  if (row == missed_rows_[stop].end()) return;
+  const auto missed = row->second.undecided.find(call);
+  found_missed_ =
+      missed != row->second.undecided.end() && missed->second.contains({key.begin(), key.end()});
 }
 
 bool OnDemandReads::IsStop(std::size_t stop, plan::CallId call) const {
@@ -46,6 +74,7 @@ void OnDemandReads::NoteUntil(std::size_t stop, plan::CallId call, std::size_t w
       ++row.undecided_lookups;
       continue;
     }
+    FindUntil(stop, call, group, key);
     ++reads.asked;
     if (judgement.verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
     if (rule.has_condition) continue;
@@ -61,7 +90,11 @@ void OnDemandReads::NoteAwaited(plan::CallId call, std::span<const TextId> keys,
   if (found == reads_.end()) return;
   for (std::size_t row = 0; row < rows; ++row) {
     const auto key = keys.subspan(row * width, width);
-    if (!verdicts_.IsDecided(call, key)) found->second.undecided.emplace(key.begin(), key.end());
+    if (verdicts_.IsDecided(call, key)) {
+      Find(call, key);
+    } else {
+      found->second.undecided.emplace(key.begin(), key.end());
+    }
   }
 }
 
@@ -72,7 +105,10 @@ void OnDemandReads::NoteAwaitedUntil(std::size_t stop, plan::CallId call, std::s
   for (std::size_t i = 0; i < rows; ++i) {
     const auto group = keys.subspan(i * line, width);
     const auto key = keys.subspan(i * line + width, line - width);
-    if (verdicts_.IsDecided(call, key)) continue;
+    if (verdicts_.IsDecided(call, key)) {
+      FindUntil(stop, call, group, key);
+      continue;
+    }
     stop_rows_[stop][{group.begin(), group.end()}].undecided[call].emplace(key.begin(), key.end());
   }
 }
@@ -100,7 +136,11 @@ void OnDemandReads::Note(plan::CallId call, std::span<const TextId> keys, std::s
       continue;
     }
     const Verdict verdict = table.Find(key).verdict;
-    if (verdict == Verdict::kUndecided) reads.undecided.emplace(key.begin(), key.end());
+    if (verdict == Verdict::kUndecided) {
+      reads.undecided.emplace(key.begin(), key.end());
+      continue;
+    }
+    Find(call, key);
     if (verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
   }
 }

@@ -38,6 +38,10 @@ class OnDemandReads {
 
   /// Begins a pass.
   void Clear();
+  /// Whether this pass read a verdict that the one before it missed. A pass of a statement that
+  /// gives the same rows each time does: what missed a verdict first waited for no other.
+  bool found_missed() const { return found_missed_; }
+  bool any_undecided() const;
   /// Notes the lookups of a batch of rows: `keys` is [rows, width]. Calls that are planned are not
   /// noted.
   void Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
@@ -60,8 +64,15 @@ class OnDemandReads {
   std::uint64_t unjudged() const;
 
  private:
+  void Find(plan::CallId call, std::span<const TextId> key);
+  void FindUntil(std::size_t stop, plan::CallId call, std::span<const TextId> group,
+                 std::span<const TextId> key);
+
   const StatementVerdicts& verdicts_;
   std::mutex mutex_;
+  bool found_missed_ = false;
+  std::map<std::uint32_t, std::set<std::vector<TextId>>> missed_;  ///< in the pass before, by call
+  std::vector<StopRows> missed_rows_;                              ///< the same of early stops
   std::map<std::uint32_t, Reads> reads_;  ///< by call; all calls on demand have an entry
   std::span<const plan::EarlyStop> stops_;
   std::vector<StopRows> stop_rows_;  ///< index = stop
