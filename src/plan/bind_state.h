@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct BindState {
   const SourceText& source;
   SqlWriter writer;
   std::string prefix;
+  std::set<std::string> volatile_macros;
   LogicalPlan plan;
   std::uint32_t tables = 0;
   std::uint32_t id_columns = 0;

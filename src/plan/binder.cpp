@@ -8,6 +8,7 @@
 #include "plan/block_binder.h"
 #include "plan/exists_form.h"
 #include "plan/stand_in.h"
+#include "plan/volatile_functions.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -185,6 +186,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   BindState state(catalog, source, input.table_prefix);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   if (!views) CheckByEngine(tree, source, catalog);
+  state.volatile_macros = VolatileMacros(tree, catalog);
   const std::vector<VisibleCte> none;
   StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});
   if (const Json* left = FirstAiCall(tree)) {

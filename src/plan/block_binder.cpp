@@ -34,7 +34,7 @@ BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place
       select_(select),
       place_(place),
       from_(ReadFrom(select["from_table"], state.source)),
-      scope_(from_, state.source),
+      scope_(from_, state.source, state.volatile_macros),
       items_(from_.items.size()),
       first_relation_(state.plan.relations.size()),
       first_conjunct_(state.plan.ai_conjuncts.size()),

@@ -2,10 +2,17 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "columnar/batch.h"
 
 namespace quail::plan {
+
+/// A macro and the SELECT that stands for its value.
+struct Macro {
+  std::string name;
+  std::string select_sql;
+};
 
 /// What binding asks of the relational engine. Implemented by whoever holds the connection; errors
 /// of the engine are thrown as Error, their positions (if any) in the text that was given.
@@ -18,6 +25,8 @@ class Catalog {
   virtual std::string Parse(std::string_view select_sql) = 0;
   /// The SQL text of such a tree (json_deserialize_sql).
   virtual std::string Print(std::string_view json) = 0;
+  /// The macros that users made; of several forms of one each.
+  virtual std::vector<Macro> Macros() = 0;
 };
 
 }  // namespace quail::plan

@@ -168,7 +168,7 @@ class ExistsForm {
     Json from = query["from_table"];
     if (NamesAiCte(from, ctes_) || ContainsAiCall(WithoutConditions(from))) return std::nullopt;
     const FromTree tree = ReadFrom(from, state_.source);
-    const NameScope scope(tree, state_.source);
+    const NameScope scope(tree, state_.source, state_.volatile_macros);
     const Json& e = query["select_list"][0];
     if (!IsPlain(e, scope)) return std::nullopt;
     const auto described = Describe({e, writer_.star()}, WithoutConditions(from));

@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "fmt/format.h"
+#include "plan/volatile_functions.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -15,12 +16,6 @@ namespace {
 
 using sql::Json;
 
-constexpr std::array<std::string_view, 15> kVolatileFunctions = {
-    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
-    "write_log",
-    // The same within one run of a statement only.
-    "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp",
-    "current_localtimestamp", "current_localtime"};
 /// DuckDB's.
 constexpr std::array<std::string_view, 79> kAggregates = {"any_value",
                                                           "approx_count_distinct",
@@ -127,6 +122,10 @@ std::vector<std::size_t> NameScope::ItemsWith(const std::string& column) const {
   return found;
 }
 
+bool NameScope::IsVolatile(const std::string& function) const {
+  return IsVolatileFunction(function) || volatile_macros_.contains(function);
+}
+
 void NameScope::SeeResult() {
   seen_ = 0;
   for (std::size_t i = 0; i < from_.items.size(); ++i) {
@@ -183,7 +182,7 @@ void NameScope::AddReads(const Json& node, bool nested, Reads& reads) const {
   if (kind == "PARAMETER" || kind == "LAMBDA" || kind == "STAR") reads.outside = true;
   if (sql::IsQueryNode(node)) reads.has_subquery = nested = true;
   const std::string function = sql::FunctionName(node);
-  if (OneOf(kVolatileFunctions, function)) reads.is_volatile = true;
+  if (IsVolatile(function)) reads.is_volatile = true;
   if (!nested && (kind == "WINDOW" || OneOf(kAggregates, function))) reads.aggregates = true;
   if (!node.is_structured()) return;
   for (const Json& child : node) AddReads(child, nested, reads);
@@ -237,7 +236,7 @@ void NameScope::Resolve(const Json& node, bool nested, ArgumentReads& reads) con
     return;
   }
   const std::string function = sql::FunctionName(node);
-  if (OneOf(kVolatileFunctions, function)) {
+  if (IsVolatile(function)) {
     throw source_.At(node, ErrorCode::kUnsupported,
                      "volatile functions in an argument of an AI call are not supported yet");
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,10 @@ bool IsAggregate(std::string_view function);
 /// The names of one block.
 class NameScope {
  public:
-  NameScope(const FromTree& from, const SourceText& source) : from_(from), source_(source) {
+  /// `volatile_macros`: see VolatileMacros; outlives the scope.
+  NameScope(const FromTree& from, const SourceText& source,
+            const std::set<std::string>& volatile_macros)
+      : from_(from), source_(source), volatile_macros_(volatile_macros) {
     SeeResult();
   }
 
@@ -73,6 +77,7 @@ class NameScope {
   const sql::Json* FirstColumnOfType(const sql::Json& expression, std::string_view type) const;
 
  private:
+  bool IsVolatile(const std::string& function) const;
   std::vector<std::size_t> ItemsWith(const std::string& column) const;
   std::vector<std::size_t> SeenItemsWith(const std::string& column) const;
   int ItemNamed(const std::string& alias) const;
@@ -87,6 +92,7 @@ class NameScope {
 
   const FromTree& from_;
   const SourceText& source_;
+  const std::set<std::string>& volatile_macros_;
   ItemSet seen_ = 0;
   bool described_ = true;
 };

@@ -17,4 +17,17 @@ std::string ConnectionCatalog::Print(std::string_view json) {
   return relational::DeserializeSql(connection_, json);
 }
 
+std::vector<plan::Macro> ConnectionCatalog::Macros() {
+  std::vector<plan::Macro> macros;
+  for (const auto& row : relational::QueryText(
+           connection_,
+           "SELECT function_name, CASE function_type WHEN 'macro' THEN 'SELECT ' ELSE '' END || "
+           "macro_definition FROM duckdb_functions() WHERE NOT internal AND macro_definition IS "
+           "NOT "
+           "NULL")) {
+    macros.push_back({row.at(0).value(), row.at(1).value()});
+  }
+  return macros;
+}
+
 }  // namespace quail::session

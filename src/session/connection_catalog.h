@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "plan/catalog.h"
 #include "relational/connection.h"
 
@@ -13,6 +17,7 @@ class ConnectionCatalog : public plan::Catalog {
   columnar::Schema Columns(std::string_view select_sql) override;
   std::string Parse(std::string_view select_sql) override;
   std::string Print(std::string_view json) override;
+  std::vector<plan::Macro> Macros() override;
 
  private:
   relational::Connection& connection_;

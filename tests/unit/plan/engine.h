@@ -46,6 +46,7 @@ class EngineCatalog : public Catalog {
   std::string Print(std::string_view json) override {
     return relational::DeserializeSql(connection_, json);
   }
+  std::vector<Macro> Macros() override { return {}; }
 
  private:
   relational::Connection& connection_;

@@ -1,0 +1,66 @@
+#include "plan/volatile_functions.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "plan/ai_call.h"
+#include "quail/error.h"
+#include "sql/lexer.h"
+
+namespace quail::plan {
+
+namespace {
+
+using sql::Json;
+using Names = std::set<std::string>;
+
+constexpr std::array<std::string_view, 19> kVolatileFunctions = {
+    "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
+    "write_log", "stats",
+    // The same within one run of a statement only.
+    "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp",
+    "current_localtimestamp", "current_localtime", "get_current_time", "current_query_id",
+    "current_transaction_id"};
+
+void CollectFunctions(const Json& node, Names& functions) {
+  const std::string function = sql::FunctionName(node);
+  if (!function.empty() && !IsAiCall(node)) functions.insert(function);
+  if (!node.is_structured()) return;
+  for (const Json& child : node) CollectFunctions(child, functions);
+}
+
+}  // namespace
+
+bool IsVolatileFunction(std::string_view function) {
+  return std::ranges::find(kVolatileFunctions, function) != kVolatileFunctions.end();
+}
+
+std::set<std::string> VolatileMacros(const Json& tree, Catalog& catalog) {
+  Names used;
+  CollectFunctions(tree, used);
+  Names macros;
+  if (used.empty()) return macros;
+  std::map<std::string, Names> reads;
+  for (const Macro& macro : catalog.Macros()) {
+    const std::string name = sql::LowerCase(macro.name);
+    try {
+      CollectFunctions(sql::ReadTree(catalog.Parse(macro.select_sql)), reads[name]);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported && error.code() != ErrorCode::kSyntax) throw;
+      macros.insert(name);
+    }
+  }
+  const auto is_volatile = [&macros](const std::string& function) {
+    return IsVolatileFunction(function) || macros.contains(function);
+  };
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const auto& [macro, functions] : reads) {
+      if (std::ranges::any_of(functions, is_volatile)) grew |= macros.insert(macro).second;
+    }
+  }
+  return macros;
+}
+
+}  // namespace quail::plan
