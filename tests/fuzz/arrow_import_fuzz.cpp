@@ -15,6 +15,7 @@
 #include "columnar/layout.h"
 #include "columnar/validate.h"
 #include "quail/error.h"
+#include "read_cell.h"
 
 namespace {
 
@@ -130,43 +131,15 @@ Column MakeColumn(Choices& choices, int depth) {
   return column;
 }
 
-/// Reads a cell by the accessor of its column's kind; returns something of it, so that the reads
-/// are not optimised out.
-std::size_t ReadCell(const Batch& batch, const Column& column, std::size_t index, std::size_t row) {
-  const Column& values = column.dictionary ? *column.dictionary : column;
-  const Layout layout = quail::columnar::ParseLayout(values.format);
-  switch (layout.kind) {
-    case LayoutKind::kText:
-    case LayoutKind::kLargeText:
-    case LayoutKind::kTextView: {
-      std::size_t sum = 0;
-      for (const char c : batch.Text(index, row)) sum += static_cast<unsigned char>(c);
-      return sum;
-    }
-    case LayoutKind::kBoolean:
-      return batch.Boolean(index, row) ? 1 : 0;
-    case LayoutKind::kInteger:
-    case LayoutKind::kFloat:
-    case LayoutKind::kDecimal:
-      return batch.Real(index, row) > 0 ? 1 : 0;
-    case LayoutKind::kNull:
-    case LayoutKind::kFixed:
-    case LayoutKind::kList:
-    case LayoutKind::kLargeList:
-    case LayoutKind::kFixedList:
-    case LayoutKind::kStruct:
-    case LayoutKind::kOther:
-      return 0;
-  }
-  return 0;
-}
-
 std::size_t ReadAll(const Batch& batch, const Column& table) {
   std::size_t sum = 0;
   for (std::size_t column = 0; column < batch.columns(); ++column) {
+    const Column& child = table.children[column];
+    const Column& values = child.dictionary ? *child.dictionary : child;
+    const Layout layout = quail::columnar::ParseLayout(values.format);
     for (std::size_t row = 0; row < batch.rows(); ++row) {
       if (batch.IsNull(column, row)) continue;
-      sum += ReadCell(batch, table.children[column], column, row);
+      sum += quail::fuzz::ReadCell(batch, layout, column, row);
     }
   }
   return sum;

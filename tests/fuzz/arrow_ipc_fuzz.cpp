@@ -1,44 +1,24 @@
 // Any bytes as an Arrow IPC file or stream: refused with quail::Error, or batches whose every cell
 // can be read.
 
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "columnar/arrow_ipc.h"
 #include "columnar/batch.h"
 #include "columnar/layout.h"
 #include "columnar/validate.h"
+#include "memory_file.h"
 #include "quail/error.h"
+#include "read_cell.h"
 
 namespace {
 
 using quail::columnar::Batch;
 using quail::columnar::Layout;
-using quail::columnar::LayoutKind;
-
-/// A file in memory, with a name while it lives.
-class MemoryFile {
- public:
-  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(::memfd_create("arrow", 0)) {
-    if (file_ < 0 || ::write(file_, data, size) != static_cast<ssize_t>(size)) std::abort();
-  }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
-
- private:
-  int file_;
-};
 
 struct ReleaseStream {
   void operator()(ArrowArrayStream* stream) const {
@@ -48,42 +28,13 @@ struct ReleaseStream {
 };
 using OwnedStream = std::unique_ptr<ArrowArrayStream, ReleaseStream>;
 
-/// Something of a cell, read by the accessor of its column's kind.
-std::size_t ReadCell(const Batch& batch, const Layout& layout, std::size_t column,
-                     std::size_t row) {
-  switch (layout.kind) {
-    case LayoutKind::kText:
-    case LayoutKind::kLargeText:
-    case LayoutKind::kTextView: {
-      std::size_t sum = 0;
-      for (const char c : batch.Text(column, row)) sum += static_cast<unsigned char>(c);
-      return sum;
-    }
-    case LayoutKind::kBoolean:
-      return batch.Boolean(column, row) ? 1 : 0;
-    case LayoutKind::kInteger:
-    case LayoutKind::kFloat:
-    case LayoutKind::kDecimal:
-      return batch.Real(column, row) > 0 ? 1 : 0;
-    case LayoutKind::kNull:
-    case LayoutKind::kFixed:
-    case LayoutKind::kList:
-    case LayoutKind::kLargeList:
-    case LayoutKind::kFixedList:
-    case LayoutKind::kStruct:
-    case LayoutKind::kOther:
-      return 0;
-  }
-  return 0;
-}
-
 std::size_t ReadColumn(const Batch& batch, const ArrowSchema& schema, std::size_t column) {
   const ArrowSchema& values = schema.dictionary != nullptr ? *schema.dictionary : schema;
   const Layout layout = quail::columnar::ParseLayout(values.format);
   std::size_t sum = 0;
   try {
     for (std::size_t row = 0; row < batch.rows(); ++row) {
-      if (!batch.IsNull(column, row)) sum += ReadCell(batch, layout, column, row);
+      if (!batch.IsNull(column, row)) sum += quail::fuzz::ReadCell(batch, layout, column, row);
     }
   } catch (const quail::Error& error) {  // a kind that is carried, not read
     if (error.code() == quail::ErrorCode::kCorrupt) std::abort();
@@ -118,7 +69,7 @@ extern "C" const char* __asan_default_options() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
+  const quail::fuzz::MemoryFile file(data, size);
   volatile std::size_t sink = 0;
   try {
     const OwnedStream stream(new ArrowArrayStream(quail::columnar::OpenIpcFile(file.path())));

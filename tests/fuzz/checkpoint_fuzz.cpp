@@ -1,10 +1,5 @@
-// Any bytes as a checkpoint file: refused with quail::Error, or opened up to its first broken
-// record; then what it holds is kept, what is added is found again, and nothing is cut twice.
-
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
+// Any bytes as a checkpoint file: refused with quail::Error, or opened without its broken
+// records; then what it holds is kept, what is added is found again, and nothing is cut twice.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +7,7 @@
 #include <string>
 
 #include "exec/checkpoint_file.h"
+#include "memory_file.h"
 #include "quail/error.h"
 
 namespace {
@@ -19,22 +15,6 @@ namespace {
 using quail::base::Hash128;
 using quail::exec::CheckpointFile;
 using quail::exec::Verdict;
-
-/// A file in memory, with a name while it lives.
-class MemoryFile {
- public:
-  MemoryFile(const std::uint8_t* data, std::size_t size) : file_(::memfd_create("checkpoint", 0)) {
-    if (file_ < 0 || ::write(file_, data, size) != static_cast<ssize_t>(size)) std::abort();
-  }
-  ~MemoryFile() { ::close(file_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::string path() const { return fmt::format("/proc/self/fd/{}", file_); }
-
- private:
-  int file_;
-};
 
 void Require(bool condition) {
   if (!condition) std::abort();
@@ -50,7 +30,7 @@ void CheckReopened(const std::string& path, std::size_t held, const Hash128& add
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file(data, size);
+  const quail::fuzz::MemoryFile file(data, size);
   const Hash128 added{0x5eed, 0x5eed};
   std::size_t held = 0;
   try {
