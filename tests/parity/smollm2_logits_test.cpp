@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "infer/cpu/bf16_kernels.h"
@@ -98,14 +99,24 @@ class SmolLm2Logits : public testing::Test {
     Margins margins;
   };
 
-  /// All prompts packed into a few chunks.
-  Errors Compare(ElementType type, ProductType products = ProductType::kElements) {
+  struct Loaded {
+    std::unique_ptr<infer::Backend> backend;
+    std::unique_ptr<infer::Model> model;
+  };
+
+  Loaded Load(ElementType type, ProductType products) {
     infer::cpu::CpuOptions options;
     options.type = type;
     options.products = products;
-    const auto backend = infer::cpu::CreateCpuBackend(options);
-    const auto model = infer::LoadModel({spec_, golden_["answers"], false},
-                                        *infer::OpenGgufWeights(file_, spec_), *backend);
+    Loaded loaded{infer::cpu::CreateCpuBackend(options), nullptr};
+    loaded.model = infer::LoadModel({spec_, golden_["answers"], false},
+                                    *infer::OpenGgufWeights(file_, spec_), *loaded.backend);
+    return loaded;
+  }
+
+  /// All prompts packed into a few chunks.
+  Errors Compare(ElementType type, ProductType products = ProductType::kElements) {
+    const auto [backend, model] = Load(type, products);
     backend->ReserveKv({spec_.layers, spec_.kv_heads, spec_.head_dim}, 0);
     std::vector<float> got;
     const auto& prompts = golden_["prompts"];
@@ -124,12 +135,7 @@ class SmolLm2Logits : public testing::Test {
 
   /// The documents' questions asked of a prompt forest whose arena holds some documents at a time.
   Margins CompareDocuments(ElementType type, ProductType products = ProductType::kElements) {
-    infer::cpu::CpuOptions options;
-    options.type = type;
-    options.products = products;
-    const auto backend = infer::cpu::CreateCpuBackend(options);
-    const auto model = infer::LoadModel({spec_, golden_["answers"], false},
-                                        *infer::OpenGgufWeights(file_, spec_), *backend);
+    const auto [backend, model] = Load(type, products);
     const infer::ForestConfig config{.kv_tokens = 1200,
                                      .chunk_tokens = 512,
                                      .context_tokens = spec_.context,
