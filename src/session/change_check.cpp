@@ -81,31 +81,6 @@ void BindEffect(relational::Connection& connection, std::string_view script,
       [](ErrorCode code) { return code; }, begin);
 }
 
-/// "table", "view" or nothing: what stands where CREATE TABLE would make one.
-std::string KindOfMade(relational::Connection& connection, const sql::Statement& statement) {
-  const auto is = [](std::string_view column, std::string_view name) {
-    return fmt::format("lower({}) = lower({})", column, relational::QuoteText(name));
-  };
-  const std::vector<std::string>& path = statement.table_path;
-  std::string place = "database_name = current_database() AND schema_name = current_schema()";
-  if (path.size() == 1) {
-    place =
-        fmt::format("(database_name = current_database() AND {} OR {} AND schema_name = 'main')",
-                    is("schema_name", path[0]), is("database_name", path[0]));
-  } else if (path.size() > 1) {
-    place = fmt::format("{} AND {}", is("database_name", path[0]), is("schema_name", path[1]));
-  } else if (statement.temporary) {
-    place = "database_name = 'temp'";
-  }
-  const auto found = relational::QueryText(
-      connection,
-      fmt::format("SELECT kind FROM (SELECT 'table' AS kind, database_name, schema_name, "
-                  "table_name AS name FROM duckdb_tables() UNION ALL SELECT 'view', "
-                  "database_name, schema_name, view_name FROM duckdb_views()) WHERE {} AND {}",
-                  is("name", statement.table), place));
-  return found.empty() ? "" : found[0][0].value_or("");
-}
-
 /// As far as it is known before it is opened.
 void CheckFile(std::string_view script, const sql::Statement& statement) {
   namespace fs = std::filesystem;
@@ -129,7 +104,8 @@ bool CheckEffect(relational::Connection& connection, std::string_view script,
   BindEffect(connection, script, statement, rows);
   CheckFile(script, statement);
   if (statement.table.empty()) return true;
-  const std::string taken_by = KindOfMade(connection, statement);
+  const std::string taken_by =
+      KindAt(connection, statement.table_path, statement.temporary, statement.table);
   if (taken_by.empty() || (statement.or_replace && taken_by == "table")) return true;
   if (statement.if_not_exists && taken_by == "table") return false;
   throw Error(ErrorCode::kBind,

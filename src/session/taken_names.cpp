@@ -11,9 +11,10 @@ namespace {
 std::string FirstOf(relational::Connection& connection, std::string_view select) {
   const auto rows = relational::QueryText(
       connection,
-      fmt::format("WITH names AS (SELECT 'table' AS kind, lower(table_name) AS name, schema_name, "
-                  "temporary FROM duckdb_tables() UNION ALL SELECT 'view', lower(view_name), "
-                  "schema_name, temporary FROM duckdb_views()) {} LIMIT 1",
+      fmt::format("WITH names AS (SELECT 'table' AS kind, lower(table_name) AS name, "
+                  "database_name, schema_name, temporary FROM duckdb_tables() UNION ALL SELECT "
+                  "'view', lower(view_name), database_name, schema_name, temporary FROM "
+                  "duckdb_views()) {} LIMIT 1",
                   select),
       relational::ErrorPlaces::kNone);
   return rows.empty() ? "" : rows[0][0].value_or("");
@@ -26,6 +27,25 @@ std::string KindOfName(relational::Connection& connection, std::string_view name
                  fmt::format("SELECT kind FROM names WHERE name = lower({}) AND (temporary OR "
                              "schema_name = current_schema()) ORDER BY temporary DESC",
                              relational::QuoteText(name)));
+}
+
+std::string KindAt(relational::Connection& connection, std::span<const std::string> path,
+                   bool temporary, std::string_view name) {
+  const auto is = [](std::string_view column, std::string_view word) {
+    return fmt::format("lower({}) = lower({})", column, relational::QuoteText(word));
+  };
+  std::string place = "database_name = current_database() AND schema_name = current_schema()";
+  if (path.size() == 1) {
+    place =
+        fmt::format("(database_name = current_database() AND {} OR {} AND schema_name = 'main')",
+                    is("schema_name", path[0]), is("database_name", path[0]));
+  } else if (path.size() > 1) {
+    place = fmt::format("{} AND {}", is("database_name", path[0]), is("schema_name", path[1]));
+  } else if (temporary) {
+    place = "database_name = 'temp'";
+  }
+  return FirstOf(connection,
+                 fmt::format("SELECT kind FROM names WHERE {} AND {}", is("name", name), place));
 }
 
 bool IsTaken(relational::Connection& connection, std::string_view name) {

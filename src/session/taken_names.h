@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,11 @@ namespace quail::session {
 
 /// "table", "view" or nothing: what the relational engine has under a name without a schema.
 std::string KindOfName(relational::Connection& connection, std::string_view name);
+
+/// The same for where CREATE TABLE would make one: in `path` (a schema or database, or a database
+/// and a schema), else among the temporary ones or in the current schema.
+std::string KindAt(relational::Connection& connection, std::span<const std::string> path,
+                   bool temporary, std::string_view name);
 
 /// Whether a table or view of any schema has the name.
 bool IsTaken(relational::Connection& connection, std::string_view name);
