@@ -59,6 +59,9 @@ EXPLORE = [
     Run('four', '--teacher {work}/fold0.npz {work}/fold1.npz {work}/fold2.npz {work}/fold3.npz --trust .5 --epochs 3.5', 440,
         (*TEACHERS, 'fold2', 'fold3')),
     Run('by_full', '--teacher {work}/full0.npz {work}/full1.npz --trust .5 --epochs 3.5', 440, ('full0', 'full1')),
+    Run('six', '--teacher ' + ' '.join(f'{{work}}/{name}.npz' for name in (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')) +
+        ' --trust .5 --epochs 5', 700, (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')),
+    Run('seed2', f'--seed 2 {RECIPE}', 440, TEACHERS),
     Run('five', RECIPE.replace('3.5', '5'), 520, TEACHERS),
     Run('shipped', f'--adapter {SHIPPED}', 20),
 ]
