@@ -62,7 +62,7 @@ EXPLORE = [
     Run('six', '--teacher ' + ' '.join(f'{{work}}/{name}.npz' for name in (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')) +
         ' --trust .5 --epochs 5', 700, (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')),
     Run('seed2', f'--seed 2 {RECIPE}', 440, TEACHERS),
-    Run('five', RECIPE.replace('3.5', '5'), 520, TEACHERS),
+    Run('five', RECIPE.replace('3.5', '5'), 700, TEACHERS),
     Run('shipped', f'--adapter {SHIPPED}', 20),
 ]
 
