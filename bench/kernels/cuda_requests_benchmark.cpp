@@ -1,7 +1,7 @@
 // Requests given as token ids, on a checkpoint, through the prompt forest on the GPU: what another
 // engine was given, for its seconds and its answers beside ours.
 //
-//   cuda_requests_benchmark FOLDER CHECKPOINT OUT [exact|ue8m0] NAME ..
+//   cuda_requests_benchmark FOLDER CHECKPOINT OUT exact|ue8m0|vllm NAME ..
 //
 // FOLDER has of each NAME: NAME.tokens.u32 (parts one after another), NAME.offsets.u64 (where each
 // begins, and the end), NAME.requests.i32 (a row of part numbers each, -1 = none, as wide as
@@ -44,6 +44,11 @@ using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 constexpr std::int64_t kKeptBytes = std::int64_t{4} << 30;
 constexpr std::array<std::int32_t, 8> kAnswers = {830, 895, 1866, 2514, 3007, 3582, 4049, 6867};
 constexpr std::size_t kTrueRows = 4;
+using quail::infer::cuda::PowerOfTwoScales;
+/// vllm: as vLLM 0.26 has them on Hopper. But for `exact` the weights are requantised as well.
+const std::map<std::string, PowerOfTwoScales> kScales = {{"exact", PowerOfTwoScales::kNone},
+                                                         {"ue8m0", PowerOfTwoScales::kAll},
+                                                         {"vllm", PowerOfTwoScales::kAttention}};
 using Logits = std::array<float, kAnswers.size()>;
 
 /// A backend that also keeps every answer row's logits.
@@ -300,11 +305,11 @@ void MeasureAll(const std::vector<std::string>& arguments) {
       {reinterpret_cast<const char*>(config_file.bytes().data()), config_file.bytes().size()},
       "config.json");
   quail::infer::cuda::CudaOptions options;
-  options.power_of_two_scales = arguments[3] == "ue8m0";
+  options.power_of_two_scales = kScales.at(arguments[3]);
   RecordingBackend backend(quail::infer::cuda::CreateCudaBackend(options));
   const quail::base::Stopwatch watch;
   std::shared_ptr<const WeightSource> weights = OpenSafetensorsWeights(checkpoint);
-  if (options.power_of_two_scales) {
+  if (options.power_of_two_scales != PowerOfTwoScales::kNone) {
     weights = QuantizeToFp8Blocks(weights, BlockScale::kPowerOfTwo);
   }
   const auto model =
@@ -333,9 +338,9 @@ void MeasureAll(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (arguments.size() < 5 || (arguments[3] != "exact" && arguments[3] != "ue8m0")) {
+  if (arguments.size() < 5 || !kScales.contains(arguments[3])) {
     fmt::print(stderr,
-               "usage: cuda_requests_benchmark FOLDER CHECKPOINT OUT exact|ue8m0 NAME ..\n");
+               "usage: cuda_requests_benchmark FOLDER CHECKPOINT OUT exact|ue8m0|vllm NAME ..\n");
     return 2;
   }
   try {

@@ -46,7 +46,9 @@ std::unique_ptr<infer::Backend> OpenCounting(const Config& config) {
 bool GpuIsUsable() { return infer::cuda::FindCuda().usable; }
 std::unique_ptr<infer::Backend> OpenGpu(const Config& config) {
   infer::cuda::CudaOptions options;
-  options.power_of_two_scales = config.fp8_scales == Fp8Scales::kUe8m0;
+  if (config.fp8_scales == Fp8Scales::kUe8m0) {
+    options.power_of_two_scales = infer::cuda::PowerOfTwoScales::kAll;
+  }
   return infer::cuda::CreateCudaBackend(options);
 }
 #else

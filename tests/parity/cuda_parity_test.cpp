@@ -38,9 +38,15 @@ struct Shape {
   Activations activations = Activations::kExact;
 
   bool fp8() const { return activations != Activations::kExact; }
+  infer::cuda::PowerOfTwoScales power_of_two_scales() const {
+    if (activations == Activations::kFp8PowerOfTwo) return infer::cuda::PowerOfTwoScales::kAll;
+    return activations == Activations::kFp8AttentionPowerOfTwo
+               ? infer::cuda::PowerOfTwoScales::kAttention
+               : infer::cuda::PowerOfTwoScales::kNone;
+  }
   infer::cuda::CudaOptions options() const {
     return {.max_chunk_tokens = 4096,
-            .power_of_two_scales = activations == Activations::kFp8PowerOfTwo,
+            .power_of_two_scales = power_of_two_scales(),
             .poison_activations = true};
   }
 };
@@ -54,6 +60,8 @@ constexpr Shape kShapes[] = {
     {"qwen3_128x8", spec::ModelFamily::kQwen3, 128, 8, 1},
     {"qwen3_128x4_fp8", spec::ModelFamily::kQwen3, 128, 8, 2, Activations::kFp8},
     {"qwen3_128x4_ue8m0", spec::ModelFamily::kQwen3, 128, 8, 2, Activations::kFp8PowerOfTwo},
+    {"qwen3_128x4_vllm", spec::ModelFamily::kQwen3, 128, 8, 2,
+     Activations::kFp8AttentionPowerOfTwo},
 };
 
 spec::ModelSpec SpecOf(const Shape& shape) {
@@ -70,7 +78,7 @@ spec::ModelSpec SpecOf(const Shape& shape) {
 std::shared_ptr<const infer::WeightSource> WeightsOf(const Shape& shape) {
   std::shared_ptr<const infer::WeightSource> weights = infer::CreateRandomWeights(SpecOf(shape), 7);
   if (shape.fp8()) weights = infer::QuantizeToFp8Blocks(weights);
-  return shape.activations == Activations::kFp8PowerOfTwo
+  return shape.power_of_two_scales() != infer::cuda::PowerOfTwoScales::kNone
              ? infer::QuantizeToFp8Blocks(weights, infer::BlockScale::kPowerOfTwo)
              : weights;
 }

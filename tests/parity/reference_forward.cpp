@@ -91,16 +91,18 @@ ReferenceModel::ReferenceModel(const spec::ModelSpec& spec, const infer::WeightS
   }
 }
 
-ReferenceModel::Vector ReferenceModel::Rounded(Vector x) const {
+ReferenceModel::Vector ReferenceModel::Rounded(Vector x, bool of_attention) const {
   if (activations_ == Activations::kExact) return x;
   if (activations_ == Activations::kInt8) return InSteps(std::move(x));
   constexpr std::size_t kBlock = 128;
+  const bool power_of_two = activations_ == Activations::kFp8PowerOfTwo ||
+                            (of_attention && activations_ == Activations::kFp8AttentionPowerOfTwo);
   for (std::size_t begin = 0; begin < x.size(); begin += kBlock) {
     const std::span<double> block = std::span(x).subspan(begin, kBlock);
     double largest = 1e-10;
     for (const double value : block) largest = std::max(largest, std::abs(value));
     double scale = largest / 448;
-    if (activations_ == Activations::kFp8PowerOfTwo) scale = std::exp2(std::ceil(std::log2(scale)));
+    if (power_of_two) scale = std::exp2(std::ceil(std::log2(scale)));
     for (double& value : block) {
       const std::uint8_t code = infer::FloatToFp8(static_cast<float>(value / scale));
       value = scale * static_cast<double>(infer::Fp8ToFloat(code));
@@ -210,7 +212,7 @@ ReferenceModel::Path ReferenceModel::Run(std::span<const std::int32_t> tokens,
       keys.push_back(k);
       values.push_back(v);
       if (&layer == &layers_.back() && hidden.size() - t > answers) continue;
-      AddTo(hidden[t], Project(layer.o, Rounded(Attend(q, keys, values))));
+      AddTo(hidden[t], Project(layer.o, Rounded(Attend(q, keys, values), true)));
       const Vector y = Rounded(Normalise(hidden[t], layer.post_norm));
       Vector gate = Project(layer.gate, y);
       const Vector up = Project(layer.up, y);

@@ -16,8 +16,9 @@ class ReferenceModel {
  public:
   /// How the linear layers see their inputs: as they are, or rounded as block-fp8 kernels round
   /// them, to e4m3 with a scale for each 128 columns, which can itself be rounded up to a power of
-  /// two, or as int8 products do, to a row's 255 steps from its smallest to its largest value.
-  enum class Activations { kExact, kFp8, kFp8PowerOfTwo, kInt8 };
+  /// two (for all inputs, or for the attention's output alone), or as int8 products do, to a row's
+  /// 255 steps from its smallest to its largest value.
+  enum class Activations { kExact, kFp8, kFp8PowerOfTwo, kFp8AttentionPowerOfTwo, kInt8 };
 
   ReferenceModel(const spec::ModelSpec& spec, const infer::WeightSource& weights,
                  Activations activations = Activations::kExact);
@@ -46,7 +47,7 @@ class ReferenceModel {
   };
 
   /// `x` as the linear layers see it.
-  Vector Rounded(Vector x) const;
+  Vector Rounded(Vector x, bool of_attention = false) const;
   Vector Project(const Matrix& weight, const Vector& x) const;
   Vector Normalise(const Vector& x, const Vector& weight) const;
   void NormaliseHeads(Vector& x, const Vector& weight) const;

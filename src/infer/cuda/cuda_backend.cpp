@@ -64,7 +64,11 @@ class CudaBackend final : public Backend {
               info_.device);
     spec_ = model.spec;
     fp8_ = spec_.weight_type == spec::WeightType::kFp8Block;
-    rounding_ = options_.power_of_two_scales ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
+    const PowerOfTwoScales scales = options_.power_of_two_scales;
+    rounding_ =
+        scales == PowerOfTwoScales::kAll ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
+    attention_rounding_ =
+        scales == PowerOfTwoScales::kNone ? ScaleRounding::kExact : ScaleRounding::kPowerOfTwo;
     info_.compute_type = fp8_ ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
     LoadRotation(model.rope);
     activations_.Allocate(spec_, fp8_, options_.max_chunk_tokens);
@@ -173,7 +177,7 @@ class CudaBackend final : public Backend {
     a.heads = spec_.heads;
     a.kv_heads = spec_.kv_heads;
     a.head_dim = spec_.head_dim;
-    a.rounding = rounding_;
+    a.rounding = attention_rounding_;
     LaunchAttention(a, stream_);
   }
 
@@ -397,7 +401,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Bf16Gemm> gemm_;
   spec::ModelSpec spec_;
   bool fp8_ = false;
-  ScaleRounding rounding_ = ScaleRounding::kExact;
+  ScaleRounding rounding_ = ScaleRounding::kExact;  ///< of norms and SwiGLU
+  ScaleRounding attention_rounding_ = ScaleRounding::kExact;
   DeviceBuffer rotation_;
   Activations activations_;
   DeviceBuffer logits_;       ///< fp32 [kLogProbRows, V], made when first needed

@@ -8,11 +8,15 @@
 
 namespace quail::infer::cuda {
 
+/// Which scales of fp8 activations are rounded up to powers of two, for comparing answers with
+/// other engines: none, the attention output's alone (vLLM 0.26 on Hopper, whose kernels of norm
+/// and SwiGLU with quantisation leave the scale as it is), or all.
+enum class PowerOfTwoScales : std::uint8_t { kNone, kAttention, kAll };
+
 struct CudaOptions {
   int device = 0;
   std::int32_t max_chunk_tokens = 32768;
-  /// Round activation scales up to powers of two, as other engines do: for comparing answers.
-  bool power_of_two_scales = false;
+  PowerOfTwoScales power_of_two_scales = PowerOfTwoScales::kNone;
   /// Fill what the kernels of a chunk write for each other with NaN when it is made: for tests, in
   /// which a value that is read and was never written then shows.
   bool poison_activations = false;
