@@ -51,6 +51,7 @@ struct Raw {
   std::string dialect = "snowflake";
   std::string format;
   std::string explain;
+  std::string plan;
   bool analyze = false;
   std::string progress = "auto";
   std::string kv_memory;
@@ -191,6 +192,7 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
                  "keep finished verdicts in a file: the same command continues after a crash")
       ->type_name("FILE");
   app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
+  app.add_option("--plan", raw.plan)->group("");  // refused: not in the list
   app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
   app.add_option("--progress", raw.progress, "auto, always or never");
   app.add_option("--seed", options.config.seed,
@@ -290,9 +292,13 @@ void Understand(const Raw& raw, bool has_command, bool has_file, Options& option
     auto [name, value] = SplitAtEquals(setting, "--set");
     options.config.settings.emplace_back(name, SettingValue(value));
   }
+  if (!raw.plan.empty()) {
+    throw Error(ErrorCode::kUsage, "--plan: Substrait plans are not supported yet");
+  }
   if (!raw.explain.empty()) {
     if (raw.explain != "text" && raw.explain != "json") {
-      throw Error(ErrorCode::kUsage, "--explain can be text or json, not '" + raw.explain + "'");
+      throw Error(ErrorCode::kUsage, "--explain can be text or json, not '" + raw.explain + "'" +
+                                         (raw.explain == "substrait" ? " yet" : ""));
     }
     options.explain =
         raw.explain == "json" ? RunOptions::Explain::kJson : RunOptions::Explain::kText;
@@ -348,6 +354,10 @@ CLI::App* AddRunOptions(CLI::App& bench, quailb::SuiteRunOptions& options) {
 std::optional<Dialect> FindDialect(const std::string& name) {
   const auto found = kDialects.find(name);
   return found == kDialects.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string NameOf(Dialect dialect) {
+  return std::ranges::find(kDialects, dialect, &decltype(kDialects)::value_type::second)->first;
 }
 
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {

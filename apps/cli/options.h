@@ -50,6 +50,9 @@ struct Exit {
 /// The dialect of that name, as -d takes it.
 std::optional<Dialect> FindDialect(const std::string& name);
 
+/// The name of a dialect, as FindDialect takes it.
+std::string NameOf(Dialect dialect);
+
 /// Reads the arguments. Returns an Exit where nothing is to be run. Throws Error{kUsage | kIo}.
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options);
 

@@ -27,13 +27,14 @@ std::uint64_t RenderSeparated(Result& result, char separator, std::ostream& out)
     }
     out << '"';
   };
+  auto rows = result.Next();
   for (std::size_t i = 0; i < result.columns().size(); ++i) {
     if (i > 0) out << separator;
     write(result.columns()[i].name);
   }
   out << '\n';
   std::uint64_t count = 0;
-  for (auto rows = result.Next(); !rows.empty(); rows = result.Next()) {
+  for (; !rows.empty(); rows = result.Next()) {
     for (const Row& row : rows) {
       for (std::size_t i = 0; i < row.size(); ++i) {
         if (i > 0) out << separator;
@@ -73,8 +74,9 @@ void WriteObject(const std::vector<std::string>& keys, const Row& row, std::ostr
 std::uint64_t RenderJson(Result& result, bool lines, std::ostream& out) {
   const std::vector<std::string> keys = Keys(result);
   std::uint64_t count = 0;
+  auto rows = result.Next();
   if (!lines) out << '[';
-  for (auto rows = result.Next(); !rows.empty(); rows = result.Next()) {
+  for (; !rows.empty(); rows = result.Next()) {
     for (const Row& row : rows) {
       if (!lines) out << (count == 0 ? "\n" : ",\n");
       WriteObject(keys, row, out);
@@ -99,13 +101,14 @@ std::uint64_t RenderMarkdown(Result& result, std::ostream& out) {
     }
     out << " |";
   };
+  auto rows = result.Next();
   out << '|';
   for (const ColumnInfo& column : result.columns()) write(column.name);
   out << "\n|";
   for (std::size_t i = 0; i < result.columns().size(); ++i) out << " --- |";
   out << '\n';
   std::uint64_t count = 0;
-  for (auto rows = result.Next(); !rows.empty(); rows = result.Next()) {
+  for (; !rows.empty(); rows = result.Next()) {
     for (const Row& row : rows) {
       out << '|';
       for (const Cell& cell : row) write(cell.value_or(""));

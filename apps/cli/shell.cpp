@@ -26,10 +26,10 @@ constexpr std::string_view kHelp =
     ".tables           tables and views\n"
     ".schema [TABLE]   how they were made\n"
     ".model [NAME]     the model that answers; loads another one\n"
-    ".dialect NAME     snowflake or bigquery\n"
+    ".dialect [NAME]   the dialect of what is typed; snowflake or bigquery from here on\n"
     ".explain QUERY    the plan of a query\n"
     ".report           the run report of the last statement with AI calls\n"
-    ".timer on|off     the time that each statement takes\n"
+    ".timer [on|off]   whether the time that each statement takes is told\n"
     ".quit             end\n"
     "Everything else is SQL and ends with a semicolon. Ctrl-C cancels a running statement and "
     "drops\n"
@@ -55,6 +55,7 @@ class Shell {
         progress_(progress),
         interrupts_(interrupts),
         log_(log),
+        dialect_(options.config.dialect),
         interactive_(::isatty(STDIN_FILENO) != 0),
         lines_(OpenLines()) {}
 
@@ -151,9 +152,10 @@ class Shell {
       ChooseDialect(argument);
     } else if (name == ".model") {
       Attempt([&] { ShowModel(argument); }, "");
-    } else if (name == ".timer" && (argument == "on" || argument == "off")) {
-      times_ = argument == "on";
-    } else if (name == ".explain" && !argument.empty()) {
+    } else if (name == ".timer") {
+      SwitchTimer(argument);
+    } else if (name == ".explain") {
+      if (argument.empty()) return Fail("which query? .explain QUERY");
       RunScript("EXPLAIN " + argument);
     } else if (name == ".report") {
       std::cout << session_.ReportJson() << '\n';
@@ -183,8 +185,25 @@ class Shell {
     Fail(fmt::format("no table or view '{}' (views with AI calls are not listed)", table));
   }
 
+  void SwitchTimer(const std::string& argument) {
+    if (argument.empty()) {
+      std::cout << (times_ ? "on" : "off") << '\n';
+    } else if (argument == "on" || argument == "off") {
+      times_ = argument == "on";
+    } else {
+      Fail(fmt::format(".timer cannot be '{}': .timer on or .timer off", argument));
+    }
+  }
+
   void ChooseDialect(const std::string& name) {
-    if (const auto dialect = FindDialect(name)) return session_.SetDialect(*dialect);
+    if (name.empty()) {
+      std::cout << NameOf(dialect_) << '\n';
+      return;
+    }
+    if (const auto dialect = FindDialect(name)) {
+      dialect_ = *dialect;
+      return session_.SetDialect(dialect_);
+    }
     Fail(fmt::format("no dialect '{}': .dialect snowflake or .dialect bigquery", name));
   }
 
@@ -234,6 +253,7 @@ class Shell {
   ProgressLine& progress_;
   Interrupts& interrupts_;
   RunLog& log_;
+  Dialect dialect_;
   bool interactive_;
   std::unique_ptr<LineSource> lines_;
   bool times_ = false;

@@ -148,6 +148,18 @@ class StatementBinder {
   BindState& state_;
 };
 
+/// The engine makes several statements of a PIVOT whose values it must look for, and none of them
+/// alone is the query.
+Error NamedPivot(const Error& error) {
+  const std::string_view message = error.what();
+  const bool is_pivot = message.starts_with("Only SELECT statements can be serialized") ||
+                        message.find("in pivot list") != message.npos;
+  if (!is_pivot) return error;
+  return {ErrorCode::kUnsupported,
+          "AI calls in or beside a 'PIVOT' whose values are not all written as constants are not "
+          "supported yet: keep what it reads or gives in a table first (CREATE TEMP TABLE .. AS)"};
+}
+
 /// The engine binds the statement with a stand-in for each call, so that its errors carry places in
 /// it.
 void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog) {
@@ -156,7 +168,7 @@ void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog)
   try {
     catalog.Columns(*query);
   } catch (const Error& error) {
-    throw source.Moved(error);
+    throw source.Moved({error.code(), NamedByCalls(error.what()), error.position()});
   }
 }
 
@@ -180,7 +192,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   try {
     tree = sql::ReadTree(catalog.Parse(statement.query));
   } catch (const Error& error) {
-    throw source.Moved(error);
+    throw source.Moved(NamedPivot(error));
   }
   RefuseInLambda(tree, {}, source);
   BindState state(catalog, source, input.table_prefix);

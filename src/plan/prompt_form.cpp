@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fmt/format.h"
+#include "plan/ai_call.h"
 #include "sql/slots.h"
 
 namespace quail::plan {
@@ -37,6 +38,16 @@ std::optional<std::string> ConstantText(const Json& node) {
     return constant->text;
   }
   return std::nullopt;
+}
+
+void RefusePrompt(const Json& part, const SourceText& source) {
+  if (sql::FunctionName(part) == "prompt") {
+    throw source.At(part, ErrorCode::kBind,
+                    "PROMPT(..) is all of a call's prompt: write what stands beside or around it "
+                    "into its text, or into one of its expressions");
+  }
+  if (!part.is_structured() || IsAiCall(part)) return;
+  for (const Json& child : part) RefusePrompt(child, source);
 }
 
 void AppendPart(Json& part, PromptForm& form) {
@@ -115,6 +126,7 @@ PromptForm ReadPromptCall(Json& call, const SourceText& source) {
 
 PromptForm ReadPrompt(Json& expression, const SourceText& source) {
   if (sql::FunctionName(expression) == "prompt") return ReadPromptCall(expression, source);
+  RefusePrompt(expression, source);
   PromptForm form;
   AppendPart(expression, form);
   return form;

@@ -76,4 +76,36 @@ std::optional<std::string> WithStandIns(std::string_view query, const Json& tree
   return out;
 }
 
+std::string NamedByCalls(std::string message) {
+  static constexpr struct {
+    std::string_view printed;
+    std::string_view name;
+  } kNames[] = {{"\"(1 = 1)\"", "\"ai_filter\""},
+                {"\"(1.0 + 0)\"", "\"ai_prob\""},
+                {"\"(1 + 1)\"", "\"ai_count_tokens\""}};
+  for (const auto& [printed, name] : kNames) {
+    for (std::size_t at = 0; (at = message.find(printed, at)) != message.npos; at += name.size()) {
+      message.replace(at, printed.size(), name);
+    }
+  }
+  return message;
+}
+
+std::string WithArgumentsAlone(std::string_view query, const Json& tree) {
+  std::string out(query);
+  const auto rename = [&](const auto& self, const Json& node) -> void {
+    constexpr std::string_view kHash = "hash";
+    const std::string name = sql::FunctionName(node);
+    const auto begin = sql::LocationOf(node);
+    const bool ours = (IsAiCall(node) || name == "prompt") && begin && *begin < query.size();
+    if (ours && sql::SameWord(query.substr(*begin, name.size()), name)) {
+      out.replace(*begin, name.size(), std::string(name.size() - kHash.size(), ' ').append(kHash));
+    }
+    if (!node.is_structured()) return;
+    for (const Json& child : node) self(self, child);
+  };
+  rename(rename, tree);
+  return out;
+}
+
 }  // namespace quail::plan

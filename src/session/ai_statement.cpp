@@ -12,10 +12,12 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
+#include "plan/stand_in.h"
 #include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
 #include "session/describe.h"
+#include "session/error_place.h"
 #include "session/on_demand_estimate.h"
 #include "session/planning_device.h"
 #include "session/rows_result.h"
@@ -46,7 +48,11 @@ void Drain(relational::Connection& connection, std::string_view sql) {
 
 AiStatement::AiStatement(SessionState& state, std::string_view script,
                          const Session::Statement& text, sql::Statement statement)
-    : state_(state), script_(script), statement_(std::move(statement)) {
+    : state_(state),
+      script_(script),
+      text_(text),
+      dialect_(state.config.dialect),
+      statement_(std::move(statement)) {
   report_.query = text.text;
   report_.dialect = DialectName(state_.config.dialect);
   report_.seed = state_.config.seed;
@@ -75,32 +81,55 @@ void AiStatement::Close() {
   state_.report = report_.ToJson();
 }
 
+/// Runs `call`; its error goes on with a place, and into the report.
+template <typename Call>
+auto AiStatement::Noted(Call call) {
+  return Observed(
+      [&] { return Reworded(call, [this](const Error& error) { return Placed(error); }); },
+      [this](const Error& error) { Fail(error); });
+}
+
 std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
   const auto self = shared_from_this();
   more_may_follow_ = options.more_may_follow;
-  return Observed(
-      [&]() -> std::unique_ptr<Result> {
-        Plan();
-        const bool explain = statement_.kind == sql::StatementKind::kExplain ||
-                             options.explain == RunOptions::Explain::kText ||
-                             options.explain == RunOptions::Explain::kJson;
-        if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
-        if (explain) return ExplainResult(options.explain == RunOptions::Explain::kJson);
-        if (!IsOfEffect()) {
-          Close();
-          return std::make_unique<EffectResult>();
-        }
-        RunSteps();
-        const bool analyze = statement_.kind == sql::StatementKind::kExplainAnalyze ||
-                             options.explain == RunOptions::Explain::kAnalyze;
-        if (analyze) return AnalyzeResult();
-        return FinalResult(options);
-      },
-      [&](const Error& error) {
-        report_.error_message = error.what();
-        report_.error_position = error.position();
-        Close();
-      });
+  return Noted([&]() -> std::unique_ptr<Result> {
+    Plan();
+    const bool explain = statement_.kind == sql::StatementKind::kExplain ||
+                         options.explain == RunOptions::Explain::kText ||
+                         options.explain == RunOptions::Explain::kJson;
+    if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
+    if (explain) return ExplainResult(options.explain == RunOptions::Explain::kJson);
+    if (!IsOfEffect()) {
+      Close();
+      return std::make_unique<EffectResult>();
+    }
+    RunSteps();
+    const bool analyze = statement_.kind == sql::StatementKind::kExplainAnalyze ||
+                         options.explain == RunOptions::Explain::kAnalyze;
+    if (analyze) return AnalyzeResult();
+    return FinalResult(options);
+  });
+}
+
+/// An error with a place: where the engine finds the same fault in the arguments of the AI calls,
+/// if none is known, else as WithPlace says.
+Error AiStatement::Placed(const Error& error) const {
+  const std::string& query = statement_.query;
+  ConnectionCatalog catalog(*state_.connection);
+  const auto bind = [&] {
+    catalog.Columns(plan::WithArgumentsAlone(query, sql::ReadTree(catalog.Parse(query))));
+  };
+  const auto found = error.position() ? std::nullopt : ErrorOf(bind);
+  const bool same = found && found->position() && std::string_view(found->what()) == error.what();
+  if (!same) return WithPlace(error, script_, text_, dialect_);
+  return {error.code(), error.what(), statement_.Locate(script_, found->position()->offset)};
+}
+
+/// Ends the statement with what the report says of an error.
+void AiStatement::Fail(const Error& error) {
+  report_.error_message = error.what();
+  report_.error_position = error.position();
+  Close();
 }
 
 /// Whether there is something to do with the rows; what cannot be done fails before it is paid for.
@@ -389,11 +418,8 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
     self->report_.seconds["result"] = seconds;
     self->Close();
   };
-  observer.on_error = [self](const Error& error) {
-    self->report_.error_message = error.what();
-    self->report_.error_position = error.position();
-    self->Close();
-  };
+  observer.reword = [self](const Error& error) { return self->Placed(error); };
+  observer.on_error = [self](const Error& error) { self->Fail(error); };
   if (statement_.before.empty() && statement_.after.empty()) {
     const columnar::Schema schema = DescribeQuery(connection, sql, relational::ErrorPlaces::kNone);
     auto rows = std::make_unique<RowsResult>(connection, sql, schema, options.form);
@@ -420,24 +446,17 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
 }
 
 std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view copy_options) {
-  const auto on_error = [this](const Error& error) {
-    report_.error_message = error.what();
-    report_.error_position = error.position();
+  return Noted([&] {
+    Plan();
+    RunSteps();
+    {
+      const TimeInto timed(report_.seconds["result"]);
+      report_.rows = CopyToFile(*state_.connection, plan_.final_sql, path, copy_options,
+                                relational::ErrorPlaces::kNone);
+    }
     Close();
-  };
-  return Observed(
-      [&] {
-        Plan();
-        RunSteps();
-        {
-          const TimeInto timed(report_.seconds["result"]);
-          report_.rows = CopyToFile(*state_.connection, plan_.final_sql, path, copy_options,
-                                    relational::ErrorPlaces::kNone);
-        }
-        Close();
-        return *report_.rows;
-      },
-      on_error);
+    return *report_.rows;
+  });
 }
 
 }  // namespace quail::session

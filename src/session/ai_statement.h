@@ -54,6 +54,10 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   std::unique_ptr<Result> FinalResult(const RunOptions& options);
   std::unique_ptr<Result> DescribeResult();
 
+  template <typename Call>
+  auto Noted(Call call);
+  Error Placed(const Error& error) const;
+  void Fail(const Error& error);
   void Notice(const std::string& text);
   void TellOfBudget(const exec::BudgetEvaluator& limited);
   void Fill(const std::vector<exec::StepCounters>& steps);
@@ -70,6 +74,8 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
 
   SessionState& state_;
   std::string script_;
+  Session::Statement text_;
+  Dialect dialect_;  ///< of the text: the session's may change while rows are read
   sql::Statement statement_;
   RunReport report_;
   base::Stopwatch total_;

@@ -1,8 +1,12 @@
 #include "session/change_check.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -62,10 +66,9 @@ void BindEffect(relational::Connection& connection, std::string_view script,
   const std::string before = fmt::format("EXPLAIN {}", statement.before);
   const std::string query = EmptyQuery(rows);
   const std::size_t word = before.size() - statement.before.size();
-  const TextPosition begin = base::Locate(script, statement.before_map.ToInput(0));
   const auto in_script = [&](const TextPosition& position) -> std::optional<TextPosition> {
     std::size_t offset = position.offset;
-    if (offset < word) return begin;
+    if (offset < word) return std::nullopt;
     if (offset < before.size()) {
       return base::Locate(script, statement.before_map.ToInput(offset - word));
     }
@@ -73,12 +76,7 @@ void BindEffect(relational::Connection& connection, std::string_view script,
     if (offset < query.size() || statement.after.empty()) return statement.Locate(script, 0);
     return base::Locate(script, statement.after_map.ToInput(offset - query.size()));
   };
-  Recoded(
-      [&] {
-        Located([&] { relational::QueryText(connection, before + query + statement.after); },
-                in_script);
-      },
-      [](ErrorCode code) { return code; }, begin);
+  Located([&] { relational::QueryText(connection, before + query + statement.after); }, in_script);
 }
 
 /// As far as it is known before it is opened.
@@ -91,9 +89,19 @@ void CheckFile(std::string_view script, const sql::Statement& statement) {
                 base::Locate(script, statement.file_offset));
   };
   std::error_code ignored;
-  if (fs::is_directory(file, ignored)) fail("it is a folder");
-  const fs::path folder = fs::path(file).parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, ignored)) fail("there is no such folder");
+  const auto writable = [](const fs::path& path, int mode) {
+    return ::faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+  };
+  const bool is_folder = fs::is_directory(file, ignored);
+  if (is_folder && !statement.many_files) fail("it is a folder");
+  const fs::path parent = fs::path(file).parent_path();
+  const fs::path folder = is_folder ? fs::path(file) : parent.empty() ? fs::path(".") : parent;
+  if (!fs::is_directory(folder, ignored)) fail("there is no such folder");
+  // The engine puts a new file in the place of a regular one; a device or a pipe it writes.
+  const bool in_place =
+      !is_folder && fs::exists(file, ignored) && !fs::is_regular_file(file, ignored);
+  const bool may = in_place ? writable(file, W_OK) : writable(folder, W_OK | X_OK);
+  if (!may) fail(fmt::format("{}", std::strerror(errno)));
 }
 
 }  // namespace

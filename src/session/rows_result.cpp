@@ -69,11 +69,14 @@ void RowsResult::Begin(const std::string& sql, std::size_t prefix) {
 
 template <typename Call>
 auto RowsResult::Placed(Call call) {
-  return Located(call, [this](const TextPosition& position) -> std::optional<TextPosition> {
+  const auto locate = [this](const TextPosition& position) -> std::optional<TextPosition> {
     if (!observer_.locate || position.offset < prefix_) return std::nullopt;
     const std::size_t offset = std::min(position.offset - prefix_, sql_.size());
     return observer_.locate(base::Locate(sql_, offset));
-  });
+  };
+  return Reworded(
+      [&] { return Located(call, locate); },
+      [this](const Error& error) { return observer_.reword ? observer_.reword(error) : error; });
 }
 
 std::string RowsResult::CastQuery() const {

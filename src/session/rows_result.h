@@ -16,9 +16,11 @@ namespace quail::session {
 
 /// Told when the rows have been read to the end, with their number and the time that the engine
 /// took, or when reading failed.
-/// `locate` moves a place in the query's text into the user's; without it errors have none.
+/// `locate` moves a place in the query's text into the user's; without it errors have none but what
+/// `reword`, which each goes through, gives them.
 struct RowsObserver {
   std::function<std::optional<TextPosition>(const TextPosition&)> locate;
+  std::function<Error(const Error&)> reword;
   std::function<void(std::uint64_t rows, double seconds)> on_end;
   std::function<void(const Error&)> on_error;
 };

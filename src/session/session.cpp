@@ -17,6 +17,7 @@
 #include "session/change_check.h"
 #include "session/copy_to_file.h"
 #include "session/describe.h"
+#include "session/error_place.h"
 #include "session/prepared_statements.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
@@ -69,8 +70,8 @@ class SessionImpl : public Session {
                                        const RunOptions& options);
   std::unique_ptr<Result> RunRead(std::string_view script, const Statement& statement,
                                   sql::Statement read, const RunOptions& options);
-  std::unique_ptr<Result> RunPlain(std::string_view script, const sql::Statement& statement,
-                                   const RunOptions& options);
+  std::unique_ptr<Result> RunPlain(std::string_view script, const Statement& whole,
+                                   const sql::Statement& statement, const RunOptions& options);
   std::uint64_t WriteRead(std::string_view script, const Statement& statement, sql::Statement read,
                           std::string_view format, std::string_view path);
   /// RunToFile for a statement that is no query but gives rows.
@@ -88,7 +89,11 @@ class SessionImpl : public Session {
   /// Files that a statement names and the relational engine cannot read become tables of that name.
   void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
-  void ReportFailure(const Statement& statement, const Error& error);
+  void ReportFailure(std::string_view script, const Statement& statement, const Error& error);
+  std::unique_ptr<Result> RunAnywhere(std::string_view script, const Statement& statement,
+                                      const RunOptions& options);
+  std::uint64_t WriteAnywhere(std::string_view script, const Statement& statement,
+                              std::string_view format, std::string_view path);
 
   SessionState state_;
   ViewStatements views_{state_};
@@ -220,7 +225,9 @@ void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {
   }
 }
 
-void SessionImpl::ReportFailure(const Statement& statement, const Error& error) {
+void SessionImpl::ReportFailure(std::string_view script, const Statement& statement,
+                                const Error& failure) {
+  const Error error = WithPlace(failure, script, statement, state_.config.dialect);
   RunReport report;
   report.query = statement.text;
   report.dialect = DialectName(state_.config.dialect);
@@ -297,7 +304,17 @@ sql::Statement SessionImpl::Read(std::string_view script, const Statement& state
 
 std::unique_ptr<Result> SessionImpl::Run(std::string_view script, const Statement& statement,
                                          const RunOptions& options) {
-  const auto on_error = [&](const Error& error) { ReportFailure(statement, error); };
+  return Reworded([&] { return RunAnywhere(script, statement, options); },
+                  [&](const Error& error) {
+                    return WithPlace(error, script, statement, state_.config.dialect);
+                  });
+}
+
+/// Errors may have no place yet.
+std::unique_ptr<Result> SessionImpl::RunAnywhere(std::string_view script,
+                                                 const Statement& statement,
+                                                 const RunOptions& options) {
+  const auto on_error = [&](const Error& error) { ReportFailure(script, statement, error); };
   const auto read_inner = [&](const Statement& inner) {
     sql::Statement read = Read(script, inner);
     if (read.has_ai) InScript(script, read, 0, [&] { state_.connection->CheckSyntax(read.query); });
@@ -344,7 +361,7 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
   if (views_.IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
     Observed([&] { views_.Keep(script, std::move(read)); },
-             [&](const Error& error) { ReportFailure(statement, error); });
+             [&](const Error& error) { ReportFailure(script, statement, error); });
     if (!state_.config.database.empty() && state_.config.on_notice) {
       state_.config.on_notice(
           "the view has AI calls: it is kept for this connection, not in the database file");
@@ -355,17 +372,17 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
     return std::make_unique<EffectResult>();
   }
   if (!read.has_ai) {
-    auto result = RunPlain(script, read, options);
+    auto result = RunPlain(script, statement, read, options);
     views_.Follow(read);
     if (read.kind == sql::StatementKind::kCreateView) state_.views.Drop(read.view);
     return result;
   }
   Observed([&] { CheckChange(*state_.connection, script, read); },
-           [&](const Error& error) { ReportFailure(statement, error); });
+           [&](const Error& error) { ReportFailure(script, statement, error); });
   return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
 }
 
-std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
+std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script, const Statement& whole,
                                               const sql::Statement& statement,
                                               const RunOptions& options) {
   using Kind = sql::StatementKind;
@@ -381,12 +398,18 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script,
   relational::Connection& connection = *state_.connection;
   const bool rows_only = words.empty() && statement.before.empty() && statement.after.empty();
   if (statement.kind == Kind::kQuery && rows_only) {
-    const columnar::Schema schema =
-        InScript(script, statement, 0, [&] { return DescribeQuery(connection, statement.query); });
+    const columnar::Schema schema = InScript(script, statement, 0, [&] {
+      connection.CheckSyntax(statement.query);  // where it stands alone
+      return DescribeQuery(connection, statement.query);
+    });
     auto rows = std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
     RowsObserver observer;
-    observer.locate = [text = std::string(script), statement](const TextPosition& position) {
-      return statement.Locate(text, std::min(position.offset, statement.query.size()));
+    const auto text = std::make_shared<const std::string>(script);
+    observer.locate = [text, statement](const TextPosition& position) {
+      return statement.Locate(*text, std::min(position.offset, statement.query.size()));
+    };
+    observer.reword = [text, whole, dialect = state_.config.dialect](const Error& error) {
+      return WithPlace(error, *text, whole, dialect);
     };
     rows->Observe(std::move(observer));
     return rows;
@@ -425,7 +448,16 @@ std::uint64_t SessionImpl::CopyReturned(std::string_view script, const sql::Stat
 
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
                                      std::string_view format, std::string_view path) {
-  const auto on_error = [&](const Error& error) { ReportFailure(statement, error); };
+  return Reworded([&] { return WriteAnywhere(script, statement, format, path); },
+                  [&](const Error& error) {
+                    return WithPlace(error, script, statement, state_.config.dialect);
+                  });
+}
+
+/// Errors may have no place yet.
+std::uint64_t SessionImpl::WriteAnywhere(std::string_view script, const Statement& statement,
+                                         std::string_view format, std::string_view path) {
+  const auto on_error = [&](const Error& error) { ReportFailure(script, statement, error); };
   const auto execution = Observed([&] { return prepared_.Find(script, statement); }, on_error);
   if (execution) {
     return Reworded(
@@ -463,6 +495,7 @@ std::uint64_t SessionImpl::WriteRead(std::string_view script, const Statement& s
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
         ->RunToFile(path, copy);
   }
+  InScript(script, read, 0, [&] { state_.connection->CheckSyntax(read.query); });
   return InScript(script, read, kCopyBefore.size(), [&] {
     return CopyToFile(*state_.connection, read.query, path, copy, relational::ErrorPlaces::kInSql);
   });

@@ -42,14 +42,21 @@ auto Observed(Call call, const std::function<void(const Error&)>& on_error) -> d
   }
 }
 
-/// Runs `call`; the message of its Error, if it threw one.
+/// Runs `call`; its Error, if it threw one.
 template <typename Call>
-std::optional<std::string> Attempt(Call call) {
+std::optional<Error> ErrorOf(Call call) {
   try {
     call();
   } catch (const Error& error) {
-    return error.what();
+    return error;
   }
+  return std::nullopt;
+}
+
+/// The same, only its message.
+template <typename Call>
+std::optional<std::string> Attempt(Call call) {
+  if (const auto error = ErrorOf(call)) return error->what();
   return std::nullopt;
 }
 

@@ -105,13 +105,14 @@ void ReadCreate(const View& view, Statement& statement) {
   }
 }
 
-/// The file of a COPY, unless options make more than one of it.
+/// The file of a COPY, or the folder where options make more than one.
 void ReadCopyFile(const View& view, std::size_t from, Statement& statement) {
   const auto to = view.FindAtTop(from, [&](std::size_t i) { return view.WordAt(i, "TO"); });
   if (!view.WordAt(0, "COPY") || !to || *to + 1 >= view.tokens.size()) return;
   for (std::size_t i = *to + 2; i < view.tokens.size(); ++i) {
+    if (view.WordAt(i, "USE_TMP_FILE")) return;  // says in what way the file is written
     for (const char* option : {"PARTITION_BY", "PER_THREAD_OUTPUT", "FILE_SIZE_BYTES"}) {
-      if (view.WordAt(i, option)) return;
+      statement.many_files |= view.WordAt(i, option);
     }
   }
   const Token& name = view.tokens[*to + 1];
@@ -472,10 +473,20 @@ std::optional<std::size_t> FindName(std::string_view script, const ScriptPart& p
                                     Dialect dialect, std::string_view name) {
   const std::vector<Token> tokens = LexPart(script, part, dialect);
   const View view{script.substr(0, part.offset + part.size), tokens};
+  std::optional<std::size_t> text;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (view.NameAt(i) && SameWord(view.Name(i), name)) return tokens[i].offset;
+    const bool is_text = tokens[i].kind == TokenKind::kString && tokens[i].value == name;
+    if (is_text && !text) text = tokens[i].offset;
   }
-  return std::nullopt;
+  return text;
+}
+
+std::optional<std::size_t> FindParameter(std::string_view script, const ScriptPart& part,
+                                         Dialect dialect) {
+  const std::vector<Token> tokens = LexPart(script, part, dialect);
+  const auto found = std::ranges::find(tokens, TokenKind::kParameter, &Token::kind);
+  return found == tokens.end() ? std::nullopt : std::optional(found->offset);
 }
 
 }  // namespace quail::sql

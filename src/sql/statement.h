@@ -61,7 +61,8 @@ struct Statement {
   bool temporary = false;                 ///< CREATE TEMP TABLE
   bool or_replace = false;                ///< CREATE OR REPLACE
   bool if_not_exists = false;             ///< CREATE .. IF NOT EXISTS
-  std::string file;                       ///< of COPY .. TO: its one file, where that is known
+  std::string file;                       ///< of COPY .. TO: its file or folder, where it is known
+  bool many_files = false;                ///< of COPY .. TO: `file` is a folder of files
   std::size_t file_offset = 0;            ///< of `file`, in the script
   /// Quoted names behind FROM, JOIN and commas of a query: some may be files.
   std::vector<std::string> quoted_names;
@@ -91,8 +92,12 @@ Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect
 std::optional<Statement> ReadAsAsking(std::string_view script, const ScriptPart& part,
                                       Dialect dialect);
 
-/// The offset in the script at which a part first has a name; nullopt: nowhere.
+/// The offset in the script at which a part first has a name, or else a text that is that name;
+/// nullopt: nowhere, or the part cannot be read.
 std::optional<std::size_t> FindName(std::string_view script, const ScriptPart& part,
                                     Dialect dialect, std::string_view name);
+/// The same of the first parameter (?, $1, $name).
+std::optional<std::size_t> FindParameter(std::string_view script, const ScriptPart& part,
+                                         Dialect dialect);
 
 }  // namespace quail::sql

@@ -90,6 +90,13 @@ class ExitCodes(CliTest):
                 self.assertFalse((self.path / "out").exists())
         self.assertEqual(self.run_quail("bench", "generate", "--seed", "-1", "-o", "x").returncode, 2)
 
+    def test_substrait_is_refused_by_name(self):
+        for arguments, told in ((["--plan", "x.bin"], "--plan: Substrait plans are not supported yet"),
+                                (["--explain=substrait"], "--explain can be text or json, not 'substrait' yet")):
+            done = self.run_oracle(*arguments, "-c", FILTER)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(told, done.stderr)
+
     def test_missing_model(self):
         done = self.run_quail("-m", "missing.gguf", "-t", "t=t.csv", "-c", FILTER)
         self.assertEqual(done.returncode, 3)
@@ -142,85 +149,20 @@ class Many(CliTest):
         self.assertIn("at most 4096 different AI calls", done.stderr)
 
 
-class Errors(CliTest):
-    def test_errors_of_rewritten_statements_point_nowhere(self):
-        done = self.run_oracle("-c", "SELECT CAST(x AS INTEGER) FROM (VALUES ('seven')) t(x) WHERE AI_FILTER('warm? ' || x) IS NOT NULL")
-        self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.splitlines()[0].split("'")[1], "seven")
-        self.assertNotIn("line 1", done.stderr)
-        self.assertNotIn("^", done.stderr)
-
-    def test_caret_under_the_place(self):
-        done = self.run_oracle("-c", "SELECT id,\n  'ä' || nope AS x\nFROM t")
-        self.assertEqual(done.returncode, 1)
-        lines = done.stderr.splitlines()
-        self.assertTrue(lines[0].startswith("error: "))
-        place = lines.index("line 2, column 10")
-        self.assertEqual(lines[place + 1], "  'ä' || nope AS x")
-        self.assertEqual(lines[place + 2], "         ^")
-        self.assertEqual(done.stdout, "")
-
-    def test_line_counts_over_the_whole_text(self):
-        done = self.run_oracle("-c", "SELECT 1;\nSELECT 2;\nSELECT AI_FILTER(PROMPT('{1}', body)) FROM t")
-        self.assertIn("line 3, column 25", done.stderr)
-        self.assertEqual(done.stdout, "1\n1\n2\n2\n")
-
-    def test_missing_table_file(self):
-        done = self.run_quail("-t", "t=missing.csv", "-c", "SELECT 1")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("missing.csv", done.stderr)
-
-    def test_files_that_are_no_table(self):
-        (self.path / "folder").mkdir()
-        for path, told in (("*.nope", "no file matches '*.nope'"), ("*.parquet", "no file matches '*.parquet'"),
-                           ("folder", "it is a folder")):
-            done = self.run_quail("-t", f"x={path}", "-c", "SELECT 1")
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(told, done.stderr)
-
-    def test_a_line_that_the_csv_reader_refuses_is_not_printed_whole(self):
-        (self.path / "long.csv").write_text("id,body\n1,a\n2," + "x" * 2_500_000 + "\n")
-        done = self.run_quail("-t", "long=long.csv", "-c", "SELECT count(*) FROM long")
-        self.assertEqual(done.returncode, 1)
-        self.assertLess(len(done.stderr), 2000)
-        for told in ("Maximum line size", "max_line_size", "JSONL", "Parquet", "long.csv"):
-            self.assertIn(told, done.stderr)
-
-    def test_another_dialects_comment_is_named(self):
-        done = self.run_quail("-c", "SELECT 1 # one\n")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("dialect bigquery has #", done.stderr)
-        self.assertIn("line 1, column 10", done.stderr)
-        self.assertEqual(self.run_quail("-d", "bigquery", "-c", "SELECT 1 AS a # one\n").stdout, "a\n1\n")
-        self.assertEqual(self.run_quail("-c", "SELECT 2 AS a ORDER BY #1").stdout, "a\n2\n")
-
-    def test_a_report_that_cannot_be_written_is_told_of_once(self):
-        done = self.run_quail("--report", "/dev/full", "-c", "SELECT 1")
-        self.assertEqual((done.returncode, done.stderr.count("error:")), (1, 1), done.stderr)
-        done = self.run_quail("--report", "/dev/full", "-c", "SELECT nope")
-        self.assertEqual((done.returncode, done.stderr.count("cannot write the report")), (1, 1), done.stderr)
-
-    def test_an_unreadable_calibration_is_told_of(self):
-        (self.path / "quail").mkdir()
-        (self.path / "quail" / "device.json").write_text("{broken")
-        environment = {**os.environ, "XDG_CACHE_HOME": str(self.path)}
-        for arguments in (["doctor"], ["--oracle", "oracle.jsonl", "-t", "t=t.csv", "-c", FILTER]):
-            done = subprocess.run([QUAIL, *arguments], cwd=self.path, env=environment, text=True, capture_output=True)
-            self.assertRegex(done.stdout + done.stderr, "device.json' is unreadable .*quail calibrate")
-
-    def test_oracle_fault_names_file_and_line(self):
-        (self.path / "bad.jsonl").write_text('{"verdict": true}\n{"verdict": 3}\n')
-        done = self.run_quail("--oracle", "bad.jsonl", "-c", "SELECT 1")
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("bad.jsonl, line 2", done.stderr)
-
-
 class Formats(CliTest):
     QUERY = "SELECT 1 AS a, 'x, \"y\"' AS b, NULL AS c, '' AS b, [1, 2] AS l"
 
     def test_csv(self):
         self.assertEqual(self.run_quail("--format", "csv", "-c", self.QUERY).stdout,
                          'a,b,c,b,l\n1,"x, ""y""",,"","[1, 2]"\n')
+
+    def test_a_statement_that_fails_before_its_first_row_writes_nothing(self):
+        for form in ("csv", "tsv", "json", "jsonl", "markdown", "table"):
+            for query in ("SELECT CAST(body AS INT) AS a FROM t", FILTER.replace("id", "CAST(body AS INT)", 1)):
+                done = self.run_oracle("--format", form, "-c", "SELECT 1 AS one; " + query)
+                self.assertEqual(done.returncode, 1)
+                alone = self.run_oracle("--format", form, "-c", "SELECT 1 AS one")
+                self.assertEqual(done.stdout, alone.stdout)
 
     def test_csv_is_the_default_in_a_pipe(self):
         self.assertEqual(self.run_quail("-c", "SELECT 1 AS a").stdout, "a\n1\n")
@@ -440,9 +382,18 @@ class Options(CliTest):
     def test_the_shells_commands(self):
         done = self.run_oracle(input=f".help\n.explain {FILTER}\n{FILTER};\n.report\n.schema t\n.dialect bigquery\n"
                                      "SELECT \"a\" AS x;\n.quit\nSELECT 9 AS never;\n")
-        for told in (".timer on|off", "filter t", '"distinct": 3', "CREATE", "x\na\n"):
+        for told in (".timer [on|off]", "filter t", '"distinct": 3', "CREATE", "x\na\n"):
             self.assertIn(told, done.stdout)
         self.assertNotIn("never", done.stdout)
+
+    def test_commands_without_an_argument(self):
+        done = self.run_oracle(input=".dialect\n.dialect bigquery\n.dialect\n.timer\n.timer on\n.timer\n.timer off\n"
+                                     ".explain\n.timer maybe\n")
+        self.assertEqual(done.stdout.splitlines(), ["snowflake", "bigquery", "off", "on"])
+        self.assertEqual(done.stderr.splitlines(), ["error: which query? .explain QUERY",
+                                                    "error: .timer cannot be 'maybe': .timer on or .timer off"])
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.run_oracle("-d", "bigquery", input=".dialect\n").stdout, "bigquery\n")
 
 
 class Streams(CliTest):

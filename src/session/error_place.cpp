@@ -1,0 +1,89 @@
+#include "session/error_place.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text_position.h"
+#include "relational/file_table.h"
+#include "sql/statement.h"
+
+namespace quail::session {
+namespace {
+
+/// What the first line of a message has in quotes or names behind "with name ".
+std::vector<std::string> QuotedIn(std::string_view message) {
+  constexpr std::string_view kNamed = "with name ";
+  const std::string_view line = message.substr(0, message.find('\n'));
+  std::vector<std::string> quoted;
+  if (const std::size_t at = line.find(kNamed); at != line.npos) {
+    std::string_view rest = line.substr(at + kNamed.size());
+    if (rest.starts_with('"')) rest.remove_prefix(1);
+    rest = rest.substr(0, rest.find('"'));
+    quoted.emplace_back(rest.substr(0, rest.find(" does not exist")));
+  }
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '"' && line[i] != '\'') continue;
+    const std::size_t end = line.find(line[i], i + 1);
+    if (end == line.npos) break;
+    quoted.emplace_back(line.substr(i + 1, end - i - 1));
+    i = end;
+  }
+  return quoted;
+}
+
+bool IsAboutText(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kUsage:
+    case ErrorCode::kSyntax:
+    case ErrorCode::kBind:
+    case ErrorCode::kUnsupported:
+    case ErrorCode::kQuery:
+    case ErrorCode::kIo:
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kBudget:
+      return true;
+    case ErrorCode::kModel:
+    case ErrorCode::kDevice:
+    case ErrorCode::kOutOfMemory:
+    case ErrorCode::kInterrupted:
+      return false;
+  }
+  return false;
+}
+
+/// The engine takes the name of a file that only Quail reads for a table's.
+Error NamedAsFile(const Error& error, const std::vector<std::string>& quoted) {
+  const std::string_view message = error.what();
+  const bool missing = message.starts_with("Table with name ") && !quoted.empty() &&
+                       relational::IsIpcFile(quoted[0]);
+  if (!missing) return error;
+  return {ErrorCode::kIo, fmt::format("no file matches '{}'", quoted[0]), error.position()};
+}
+
+}  // namespace
+
+Error WithPlace(const Error& error, std::string_view script, const Session::Statement& statement,
+                Dialect dialect) {
+  if (!IsAboutText(error.code())) return error;
+  const sql::ScriptPart part{statement.offset, statement.text.size()};
+  const std::vector<std::string> quoted = QuotedIn(error.what());
+  const Error told = NamedAsFile(error, quoted);
+  if (told.position()) return told;
+  std::optional<std::size_t> at;
+  if (std::string_view(told.what()).starts_with("Values were not provided for")) {
+    at = sql::FindParameter(script, part, dialect);
+  }
+  for (const std::string& name : quoted) {
+    // What failed while it ran quotes values: an equal text of the statement need not be to blame.
+    std::error_code ignored;
+    const bool blamed = told.code() != ErrorCode::kQuery || std::filesystem::exists(name, ignored);
+    if (!at && blamed) at = sql::FindName(script, part, dialect, name);
+  }
+  return {told.code(), told.what(), base::Locate(script, at.value_or(statement.offset))};
+}
+
+}  // namespace quail::session
