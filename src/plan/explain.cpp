@@ -183,7 +183,9 @@ std::string ActualText(const StepActual& actual, bool has_light) {
     text += fmt::format(" ({} regret)", Count(actual.fresh_tokens - actual.minimum_tokens));
   }
   text += fmt::format(", {}", Duration(actual.seconds));
-  if (has_light && actual.seconds > 0 && actual.roofline_seconds > 0) {
+  // The bound is that of the estimate: of a step that had less to do it is none.
+  const bool bounds = actual.roofline_seconds > 0 && actual.roofline_seconds <= actual.seconds;
+  if (has_light && bounds) {
     text += fmt::format(" ({:.0f} % of light)", 100 * actual.roofline_seconds / actual.seconds);
   }
   return text;

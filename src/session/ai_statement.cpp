@@ -342,6 +342,7 @@ std::unique_ptr<Result> AiStatement::DescribeResult() {
 /// Why the plan's roofline bounds nothing; empty where it does.
 std::string AiStatement::NoLight() const {
   if (state_.oracle) return "none without a model";
+  if (light_refuted_) return "none: the device's rates are too low";
   return device_spec_.assumed ? "not calibrated" : "";
 }
 

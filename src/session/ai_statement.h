@@ -68,6 +68,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void TellOfCuts();
   void FillFailures();
   void FillModel();
+  void FillRoofline(const spec::Workload& work);
   void FillPower();
   double CheckSeconds() const;
   void Close();
@@ -88,6 +89,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   plan::PhysicalPlan plan_;
   std::unique_ptr<exec::StatementVerdicts> verdicts_;
   bool closed_ = false;
+  bool light_refuted_ = false;  ///< the model was faster than the device's rates allow
   bool more_may_follow_ = false;
 };
 

@@ -207,13 +207,29 @@ void AiStatement::FillModel() {
   work.attention_pairs = static_cast<double>(counters.attention_pairs);
   work.kv_written = work.tokens;
   work.passes = static_cast<double>(counters.chunks);
-  if (NoLight().empty()) {
-    report_.roofline_seconds = spec::RooflineSeconds(work, model_spec_, device_spec_);
-  }
+  if (NoLight().empty()) FillRoofline(work);
   if (const exec::AskedPaths* asked = state_.model->asked()) {
     const TimeInto timed(report_.seconds["check"]);
     report_.sorted_minimum_tokens = asked->CountDistinctTokens();
   }
+}
+
+/// No work is faster than light: where it seems so, the device's rates are too low.
+void AiStatement::FillRoofline(const spec::Workload& work) {
+  const double bound = spec::RooflineSeconds(work, model_spec_, device_spec_);
+  const double taken = report_.seconds["model"];
+  const bool computes = state_.model->device().backend != "counting";
+  if (!computes || bound <= taken) {
+    report_.roofline_seconds = bound;
+    return;
+  }
+  light_refuted_ = true;
+  for (RunReport::Step& step : report_.steps) step.roofline_seconds.reset();
+  Notice(
+      fmt::format("the model took {:.3g} s for what needs {:.3g} s at the rates of {} ({}): they "
+                  "are too low, as when a busy computer was measured, so no speed of light is told "
+                  "and predictions are too long; quail calibrate measures a computer again",
+                  taken, bound, device_spec_.name, device_spec_.source));
 }
 
 void AiStatement::FillPower() {

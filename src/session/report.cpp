@@ -138,8 +138,11 @@ void AddTokens(const RunReport& report, const Totals& totals, Json& json) {
         {"requested_tokens_per_s", static_cast<double>(tokens.requested) / model->second},
         {"asks_per_s", static_cast<double>(totals.calls.distinct) / model->second}};
     if (report.roofline_seconds) {
-      json["roofline"] = {{"seconds", *report.roofline_seconds},
-                          {"fraction", *report.roofline_seconds / model->second}};
+      json["roofline"] = {{"seconds", *report.roofline_seconds}};
+      // Where nothing is computed, time is no measure.
+      if (*report.roofline_seconds <= model->second) {
+        json["roofline"]["fraction"] = *report.roofline_seconds / model->second;
+      }
     }
   }
 }

@@ -96,6 +96,17 @@ class ModelTest(unittest.TestCase):
             self.assertGreater(self.report()["roofline"]["seconds"], 0)
             self.assertGreater(self.report()["steps"][0]["roofline_seconds"], 0)
 
+    def test_a_calibration_that_the_run_refutes_is_no_bound(self):
+        self.write_rows("t.jsonl", ["It rains.", "He sings."])
+        (self.path / "quail").mkdir()
+        (self.path / "quail" / "device.json").write_text(json.dumps({"name": "a busy CPU", "f32_rate": 1e6, "bandwidth": 1e6}))
+        with patch.dict(os.environ, XDG_CACHE_HOME=str(self.path)):
+            done = self.run_quail(f"EXPLAIN ANALYZE SELECT id FROM 't.jsonl' WHERE {QUESTION}")
+        self.assertIn("speed of light none: the device's rates are too low", done.stdout)
+        self.assertNotIn("% of light", done.stdout)
+        self.assertNotIn('"roofline', json.dumps(self.report()))
+        self.assertRegex(done.stderr, r"notice: the model took \S+ s for what needs \S+ s at the rates of a busy CPU")
+
     def test_a_broken_head_is_told_of_with_file_and_reason(self):
         found = re.search(r"\S+\.gguf", subprocess.run([QUAIL, "models"], capture_output=True, text=True).stdout)
         shutil.copy(found.group(), self.path / "m.gguf")
