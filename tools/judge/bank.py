@@ -7,7 +7,6 @@ label of its own sentences only. A sentence is a test sentence by its hash. Labe
 import dataclasses
 import re
 
-from rows import bucket
 from wording import (PAIR_ABOUT, PAIR_CLAIM, PAIR_SAME_ISSUE, PAIR_SAME_SORT, PAIR_TOPIC, phrase_wordings,
                      third_person)
 
@@ -76,6 +75,18 @@ def read_bank(path):
     return bank
 
 
+def read_more(path, known):
+    """A bank of more texts for labels of the bank `known`: labels without phrases take theirs from there, as do all options."""
+    bank = read_bank(path)
+    bank.options = known.options | bank.options
+    for name, label in bank.labels.items():
+        if not label.phrases:
+            label.phrases, label.near = known.labels[name].phrases, known.labels[name].near
+            if known.labels[name].held:
+                raise ValueError(f'{path}: [{name}] is an unseen kind')
+    return bank
+
+
 def fill_slots(text, pick):
     """Replaces {n}ame, {c}ity, {d}ay, {k} number, {p} thing, {j}ob, {age}."""
     choices = {'n': NAMES, 'c': CITIES, 'd': DAYS, 'k': NUMBERS, 'p': THINGS, 'j': JOBS, 'age': range(18, 85)}
@@ -85,8 +96,9 @@ def fill_slots(text, pick):
 class BankSource:
     """Makes rows from one bank."""
 
-    def __init__(self, bank, rows, filler):
-        self.bank, self.rows, self.pick, self.filler = bank, rows, rows.random, filler
+    def __init__(self, bank, rows, filler, claims=.14):
+        """`claims`: the share of questions that become pairs of a text and a claim or topic."""
+        self.bank, self.rows, self.pick, self.filler, self.claims = bank, rows, rows.random, filler, claims
         self.labels = list(bank.labels.values())
         self.subjects = bank.options.get('subject', 'writer').split('/')
         self.several = 'several' in bank.options
@@ -95,7 +107,7 @@ class BankSource:
 
     def sentences(self, label, is_test, part='plants'):
         own = getattr(label, part)
-        chosen = [text for text in own if (bucket(text, 8) == 0) == is_test]
+        chosen = [text for text in own if self.rows.is_test_text(text, 8) == is_test]
         return chosen or own
 
     def dress(self, sentences):
@@ -119,7 +131,7 @@ class BankSource:
     def emit(self, text, label, truth, is_test):
         kind = f'{self.bank.name}:{label.name}'
         options = dict(held=label.held, is_test=is_test)
-        if self.pick.random() < .14 and label.phrases:
+        if self.pick.random() < self.claims and label.phrases:
             self.emit_claim(text, label, truth, options)
         else:
             self.rows.put(self.wording_of(label), text, truth, kind, 'bank', **options)
@@ -142,7 +154,7 @@ class BankSource:
     def mixed(self):
         """A document of one to three planted labels, up to two denied ones and filler."""
         target = self.pick.choice(self.labels)
-        is_test = target.held or self.pick.random() < .1
+        is_test = target.held or self.rows.draws_test()
         truth = self.pick.random() < .5
         others = [label for label in self.visible(target.held)
                   if label is not target and (truth or not self.near(label, target))]
@@ -167,7 +179,7 @@ class BankSource:
         weight = [4 if label.often else 1 for label in self.labels]
         target = self.pick.choices(self.labels, weight)[0]
         truth = self.pick.random() < .5
-        is_test = target.held or self.pick.random() < .1
+        is_test = target.held or self.rows.draws_test()
         shown = target
         if not truth:
             shown = self.pick.choice([label for label in self.visible(target.held)
@@ -186,7 +198,7 @@ class BankSource:
     def own(self):
         """A document that answers its label's question with yes, or one that comes close."""
         target = self.pick.choice(self.labels)
-        is_test, truth = target.held or self.pick.random() < .1, self.pick.random() < .5
+        is_test, truth = target.held or self.rows.draws_test(), self.pick.random() < .5
         lines = [self.pick.choice(self.sentences(target, is_test, 'plants' if truth else 'denies'))]
         if self.pick.random() < .12:
             lines.insert(self.pick.randrange(2), self.pick.choice(self.filler))
@@ -196,7 +208,7 @@ class BankSource:
         """Two documents: same label or not."""
         first = self.pick.choice([label for label in self.labels if label.plants])
         truth = self.pick.random() < .5
-        is_test = first.held or self.pick.random() < .1
+        is_test = first.held or self.rows.draws_test()
         second = first if truth else self.pick.choice(
             [label for label in self.visible(first.held) if label is not first and not self.near(label, first)])
         texts = tuple(self.dress(self.pick.sample(self.sentences(label, is_test), 1)) for label in (first, second))

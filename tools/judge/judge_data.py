@@ -4,12 +4,13 @@
     judge_data.py SOURCES OUT [--seed N]
 
 SOURCES is what judge_sources.sh leaves: debian/, wordnet/, fortunes/. The same sources and seed give the same rows.
+The banks of banks/training/ add rows to training from a random stream of their own, so that no test row depends on them.
 """
 import argparse
 import collections
 import pathlib
 
-from bank import BankSource, read_bank
+from bank import BankSource, read_bank, read_more
 from rows import SPLITS, Collector
 from source_amounts import AmountSource
 from source_debian import DebianSource
@@ -21,15 +22,18 @@ from source_scenes import SceneSource, read_scenes
 from source_wordnet import WordNet, WordNetSource
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
+TRAINING_BANKS = BANKS / 'training'
 # Rows per bank: (documents with a question, pairs of documents).
 BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 1100), 'topics': (3500, 1500), 'persons': (4000, 0),
              'kinds': (16000, 0)}
 SCENE_BANKS = ('scenes', 'dealings', 'episodes')
+MORE_BANK_ROWS = {'kinds': (9000, 0), 'topics': (2200, 1500), 'genres': (2200, 1200)}
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
 
 
 def collect(sources, seed):
+    """(rows, filler): the rows of all splits, and sentences that stand beside others."""
     rows = Collector(seed)
     wordnet = WordNet(sources / 'wordnet')
     rows.random.shuffle(wordnet.examples)
@@ -47,7 +51,28 @@ def collect(sources, seed):
     ReviewSource(rows).make(8000, 9000)
     NumberSource(rows, filler).make(34000, 4500)
     AmountSource(rows, filler).make(22000)
+    return rows, filler
+
+
+def collect_more(seed, filler):
+    """Rows for training alone."""
+    rows = Collector(seed, training_only=True)
+    for name, (count, twins) in MORE_BANK_ROWS.items():
+        BankSource(read_more(TRAINING_BANKS / f'{name}.txt', read_bank(BANKS / f'{name}.txt')), rows, filler, .2).make(count, twins)
+    InterestSource(read_bank(TRAINING_BANKS / 'interests.txt'), rows).make(4000)
+    NeedSource(read_scenes(TRAINING_BANKS / 'needs.txt'), rows).make(30)
+    SceneSource(read_scenes(TRAINING_BANKS / 'scenes.txt'), rows, filler, .4).make(32, 0)
     return rows
+
+
+def add_to_training(rows, more):
+    """Adds the rows of `more` to the training rows, each once, but for those whose text or partner is a test row's."""
+    tested = {text for split in SPLITS[1:] for row in rows.rows[split] for text in (row.text, row.partner)}
+    fresh = {(row.text, row.question, row.partner): row for row in more.rows['train']}.values()
+    kept = [row for row in fresh if row.text not in tested and (row.partner is None or row.partner not in tested)]
+    print('more for training', len(kept), 'as in the tests and left out', len(fresh) - len(kept))
+    rows.rows['train'] += kept
+    more.random.shuffle(rows.rows['train'])
 
 
 def thin(rows):
@@ -63,8 +88,7 @@ def thin(rows):
 def write(rows, out):
     out.mkdir(parents=True, exist_ok=True)
     for split in SPLITS:
-        rows.random.shuffle(rows.rows[split])
-        kept = rows.rows[split] if split == 'train' else thin(rows.rows[split])
+        kept = rows.rows[split]
         with open(out / f'{split}.jsonl', 'w', encoding='utf8') as file:
             file.writelines(row.to_json() + '\n' for row in kept)
         sources = collections.Counter(row.source for row in kept)
@@ -79,7 +103,13 @@ def main():
     parser.add_argument('out', type=pathlib.Path)
     parser.add_argument('--seed', type=int, default=11)
     arguments = parser.parse_args()
-    write(collect(arguments.sources, arguments.seed), arguments.out)
+    rows, filler = collect(arguments.sources, arguments.seed)
+    for split in SPLITS:
+        rows.random.shuffle(rows.rows[split])
+        if split != 'train':
+            rows.rows[split] = thin(rows.rows[split])
+    add_to_training(rows, collect_more(arguments.seed + 1, filler))
+    write(rows, arguments.out)
 
 
 if __name__ == '__main__':

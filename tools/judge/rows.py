@@ -59,11 +59,25 @@ FRAMES = {'?': ['Please answer: {q}', '{q} Answer True or False.', 'I would like
 
 
 class Collector:
-    """Gathers rows by split. `random` is the only source of chance, so a seed fixes the data."""
+    """Gathers rows by split. `random` is the only source of chance, so a seed fixes the data.
 
-    def __init__(self, seed):
-        self.random = random.Random(seed)
+    With `training_only` every text, wording and kind that the sources bring trains: for banks that hold nothing of the tests."""
+
+    def __init__(self, seed, training_only=False):
+        self.random, self.training_only = random.Random(seed), training_only
         self.rows = {split: [] for split in SPLITS}
+
+    def is_test_text(self, text, count):
+        """Whether `text` is on the side of the tests, which is one of `count` buckets."""
+        return not self.training_only and bucket(text, count) == 0
+
+    def is_tenth(self, number):
+        """Whether row `number` of a source is a test row."""
+        return not self.training_only and number % 10 == 0
+
+    def draws_test(self):
+        """Makes one row of ten a test row by chance."""
+        return self.random.random() < .1 and not self.training_only
 
     def split_of(self, held, is_test):
         return 'kind' if held else 'word' if is_test else 'train'

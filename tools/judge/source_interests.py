@@ -1,6 +1,5 @@
 """Pairs of a customer profile and a product: who might buy what. banks/needs.txt has the near misses."""
 from bank import fill_slots
-from rows import bucket
 from wording import PAIR_BUYS, wordings
 
 HOBBY_FILLER = ('Works as a {j}.|Lives in {c}.|Has two children.|Drives a small car.|Prefers to pay by card.|Is {age}.'
@@ -28,11 +27,11 @@ class InterestSource:
         return fill_slots(head + ' '.join(lines), self.pick)
 
     def split(self, pool, is_test):
-        chosen = [text for text in pool if (bucket(text, 6) == 0) == is_test] or pool
+        chosen = [text for text in pool if self.rows.is_test_text(text, 6) == is_test] or pool
         return self.pick.choice(chosen)
 
     def make_one(self, number):
-        is_test = number % 10 == 0
+        is_test = self.rows.is_tenth(number)
         wanted = self.pick.sample(self.labels, self.pick.choice([1, 1, 1, 2]))
         truth = self.pick.random() < .48
         near = {name for label in wanted for name in label.near} | {
@@ -67,7 +66,7 @@ class NeedSource:
 
     def make_one(self, need, is_test):
         """`is_test` needs have neither profile nor goods in training, but for those of a second need."""
-        same_side = [item for item in self.needs if (bucket(item.text, 8) == 0) == is_test and item is not need]
+        same_side = [item for item in self.needs if self.rows.is_test_text(item.text, 8) == is_test and item is not need]
         other = self.pick.choice(same_side) if self.pick.random() < .2 else None
         truth, chance = self.pick.random() < .48, self.pick.random()
         if truth:
@@ -85,4 +84,4 @@ class NeedSource:
     def make(self, each):
         for need in self.needs:
             for _ in range(each):
-                self.make_one(need, bucket(need.text, 8) == 0)
+                self.make_one(need, self.rows.is_test_text(need.text, 8))

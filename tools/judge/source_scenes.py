@@ -1,7 +1,6 @@
 """Rows from short texts, each with statements of its own that are true or false of it (banks/scenes.txt and its like)."""
 import dataclasses
 
-from rows import bucket
 from wording import PAIR_CLAIM, phrase_wordings
 
 
@@ -23,21 +22,21 @@ def read_scenes(path):
     return scenes
 
 
-def is_held(scene):
-    """A sixth of the scenes are unseen kinds: neither their texts nor their statements train."""
-    return bucket(scene.text, 6) == 0
-
-
 class SceneSource:
 
-    def __init__(self, scenes, rows, filler):
-        self.scenes, self.rows, self.pick, self.filler = scenes, rows, rows.random, filler
+    def __init__(self, scenes, rows, filler, claims=.22):
+        """`claims`: the share of statements that become the partner of a pair."""
+        self.scenes, self.rows, self.pick, self.filler, self.claims = scenes, rows, rows.random, filler, claims
+
+    def is_held(self, scene):
+        """A sixth of the scenes are unseen kinds: neither their texts nor their statements train."""
+        return self.rows.is_test_text(scene.text, 6)
 
     def make_one(self, scene, held):
         truth = self.pick.random() < .5
         claim = self.pick.choice(scene.true if truth else scene.false)
         text = self.document(scene, held)
-        if self.pick.random() < .22:
+        if self.pick.random() < self.claims:
             said = claim[0].upper() + claim[1:] + '.'
             self.rows.put_pair(PAIR_CLAIM, (text, said), truth, 'pair:claim', held=held)
         else:
@@ -51,11 +50,11 @@ class SceneSource:
             return scene.text
         other = self.pick.choice(self.filler)
         if chance < .15:
-            other = self.pick.choice([item for item in self.scenes if is_held(item) == held and item is not scene]).text
+            other = self.pick.choice([item for item in self.scenes if self.is_held(item) == held and item is not scene]).text
         return self.pick.choice([' ', '\n']).join([scene.text, other][::self.pick.choice([1, -1])])
 
     def make(self, each, each_held):
         for scene in self.scenes:
-            held = is_held(scene)
+            held = self.is_held(scene)
             for _ in range(each_held if held else each):
                 self.make_one(scene, held)
