@@ -10,10 +10,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/judge"))
 import judge_data  # noqa: E402
 import naming  # noqa: E402
 import source_debian  # noqa: E402
+import source_reviews  # noqa: E402
 from bank import read_bank, read_more  # noqa: E402
 from rows import Collector, filled  # noqa: E402
 from source_scenes import read_scenes  # noqa: E402
-from wording import phrase_wordings  # noqa: E402
+from wording import Wordings, phrase_wordings  # noqa: E402
 
 BANKS, TRAINING_BANKS = judge_data.BANKS, judge_data.TRAINING_BANKS
 
@@ -114,6 +115,13 @@ class TrainingBankTest(unittest.TestCase):
         interests = {text for text in goods(read_bank(BANKS / "interests.txt")) if self.tested.is_test_text(text, 6)}
         more = parts(read_scenes(TRAINING_BANKS / "needs.txt")) | goods(read_bank(TRAINING_BANKS / "interests.txt"))
         self.assertEqual(more & interests, set())
+
+    def test_no_phrase_or_wording_of_the_reviews(self):
+        (_, old), (_, new) = source_reviews.read_subjects(BANKS), source_reviews.read_subjects(TRAINING_BANKS)
+        for name, texts in new.items():
+            self.assertEqual(set(texts) & set(old.get(name, [])), set(), name)
+        tested = {text for value in vars(source_reviews).values() if isinstance(value, Wordings) for text in value.test}
+        self.assertEqual({text for name in new if name.startswith("ask_") for text in new[name]} & tested, set())
 
     def test_all_rows_train_and_none_asks_in_a_test_wording(self):
         more = judge_data.collect_more(1, ["The cat sat on the mat."] * 20)

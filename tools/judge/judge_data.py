@@ -62,6 +62,7 @@ def collect_more(seed, filler):
     InterestSource(read_bank(TRAINING_BANKS / 'interests.txt'), rows).make(4000)
     NeedSource(read_scenes(TRAINING_BANKS / 'needs.txt'), rows).make(30)
     SceneSource(read_scenes(TRAINING_BANKS / 'scenes.txt'), rows, filler, .4).make(32, 0)
+    ReviewSource(rows, TRAINING_BANKS).make(4500, 4500)
     return rows
 
 

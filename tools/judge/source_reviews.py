@@ -4,11 +4,9 @@ import pathlib
 import re
 
 from bank import fill_slots
-from rows import bucket
 from wording import wordings
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
-BANK = BANKS / 'reviews.txt'
 SENTIMENT = wordings(
     'Is this review positive?|Does the reviewer like it?|The review is positive.|Is the writer satisfied?'
     '|positive review|Did they enjoy it?|The sentiment is positive.|Is the author happy with it?'
@@ -59,10 +57,10 @@ class Subject:
     bad: list
 
 
-def read_subjects():
+def read_subjects(banks):
     """(subjects, shared): shared maps `=good` and the like to lists."""
     subjects, shared = [], {}
-    blocks = BANK.read_text(encoding='utf8').split('\n[')[1:]
+    blocks = (banks / 'reviews.txt').read_text(encoding='utf8').split('\n[')[1:]
     for block in blocks:
         head, *lines = [line for line in block.splitlines() if line.strip()]
         name = head.rstrip(']')
@@ -76,22 +74,22 @@ def read_subjects():
     return subjects, shared
 
 
-def read_opinions():
+def read_opinions(banks):
     """{True: favourable opinions, False: unfavourable ones}, each a whole text."""
-    lines = (BANKS / 'opinions.txt').read_text(encoding='utf8').splitlines()
+    lines = (banks / 'opinions.txt').read_text(encoding='utf8').splitlines()
     return {sign == '+': [text for line in lines if line[0] == sign for text in line[2:].split(' | ')] for sign in '+-'}
 
 
 class ReviewSource:
-    def __init__(self, rows):
+    def __init__(self, rows, banks=BANKS):
         self.rows, self.pick = rows, rows.random
-        self.subjects, self.shared = read_subjects()
-        self.opinions = read_opinions()
+        self.subjects, self.shared = read_subjects(banks)
+        self.opinions = read_opinions(banks)
         self.product = Subject('product', False, [], [], self.opinions[True], self.opinions[False])
 
     def some(self, pool, is_test):
         """A phrase of the pool that belongs to this side of the test split."""
-        chosen = [text for text in pool if (bucket(text, 6) == 0) == is_test] or pool
+        chosen = [text for text in pool if self.rows.is_test_text(text, 6) == is_test] or pool
         return self.pick.choice(chosen)
 
     def aspect(self, name, good, is_test):
@@ -110,7 +108,7 @@ class ReviewSource:
 
     def make_one(self, number):
         subject = self.pick.choice(self.subjects)
-        is_test = subject.held or number % 10 == 0
+        is_test = subject.held or self.rows.is_tenth(number)
         good = self.pick.random() < .5
         aspects = self.pick.sample(subject.aspects, min(self.pick.choice([0, 0, 1, 2, 3, 5]), len(subject.aspects) - 1))
         opinions = {name: good if self.pick.random() < .75 else not good for name in aspects}
@@ -149,9 +147,9 @@ class ReviewSource:
         chance = self.pick.random()
         if chance < (.25 if opinions else .42):
             noun = self.pick.choice(['product', 'purchase', subject.name, subject.name])
-            put(SENTIMENT, good, 'sentiment', noun)
+            put(self.with_more(SENTIMENT, 'sentiment'), good, 'sentiment', noun)
         elif chance < (.31 if opinions else .48):
-            put(RECOMMEND, good, 'recommend')
+            put(self.with_more(RECOMMEND, 'recommend'), good, 'recommend')
         elif chance < .78 and opinions:
             self.ask_aspect(subject, opinions, put)
         else:
@@ -159,7 +157,11 @@ class ReviewSource:
                 flags = {name: value for name, value in flags.items() if name != 'service'}
             name = self.flag_to_ask(flags)
             asked = {'broken': BROKEN, 'late': LATE, 'service': SERVICE, 'pricey': PRICEY}[name]
-            put(asked, flags[name], name)
+            put(self.with_more(asked, name), flags[name], name)
+
+    def with_more(self, asked, name):
+        """The wordings with the bank's own for training, `[=ask_broken]` and the like."""
+        return dataclasses.replace(asked, train=asked.train + self.shared.get('ask_' + name, []))
 
     def flag_to_ask(self, flags):
         planted = [name for name, value in flags.items() if value]
@@ -178,11 +180,11 @@ class ReviewSource:
         right = [name for name, opinion in opinions.items() if opinion == want]
         wrong = [name for name, opinion in opinions.items() if opinion != want] or absent
         if right if truth else wrong:
-            put(PRAISE if want else BLAME, truth, 'polarity', self.pick.choice(right if truth else wrong))
+            put(self.with_more(PRAISE if want else BLAME, 'praise' if want else 'blame'), truth, 'polarity', self.pick.choice(right if truth else wrong))
 
     def make_opinion(self, number):
         """A review made of one or two natural opinions and perhaps a side fact."""
-        is_test, good = number % 10 == 0, self.pick.random() < .5
+        is_test, good = self.rows.is_tenth(number), self.pick.random() < .5
         lines = [self.some(self.opinions[good], is_test) for _ in range(self.pick.choice([1, 1, 1, 2]))]
         flags = self.side_facts(lines, is_test)
         if self.pick.random() < .5:
