@@ -13,6 +13,7 @@ import pathlib
 from bank import BankSource, read_bank, read_more
 from rows import SPLITS, Collector
 from source_amounts import AmountSource
+from source_comparisons import ComparisonSource
 from source_debian import DebianSource
 from source_fortunes import FortuneSource
 from source_interests import InterestSource, NeedSource
@@ -63,6 +64,7 @@ def collect_more(seed, filler):
     NeedSource(read_scenes(TRAINING_BANKS / 'needs.txt'), rows).make(30)
     SceneSource(read_scenes(TRAINING_BANKS / 'scenes.txt'), rows, filler, .4).make(32, 0)
     ReviewSource(rows, TRAINING_BANKS).make(4500, 4500)
+    ComparisonSource(rows, filler).make(18000)
     return rows
 
 
