@@ -1,6 +1,7 @@
 #include "exec/other_reads.h"
 
 #include <algorithm>
+#include <optional>
 #include <variant>
 
 #include "base/check.h"
@@ -12,16 +13,20 @@ namespace {
 /// Below what a step knows of its own rows, above nothing: half of the rows reach a later step.
 constexpr double kChance = 0.5;
 
-/// The relation and the columns that a step reads as documents; no columns where it reads none.
-std::pair<plan::RelationId, std::vector<std::string>> DocumentsOf(const plan::PhysicalPlan& plan,
-                                                                  const plan::Step& step) {
+/// What a step reads as documents.
+struct Documents {
+  plan::RelationId relation;
+  std::vector<std::string> columns;
+};
+
+std::optional<Documents> DocumentsOf(const plan::PhysicalPlan& plan, const plan::Step& step) {
   if (const auto* filter = std::get_if<plan::AskFilterStep>(&step)) {
-    return {filter->relation, ColumnsOf(plan, filter->relation, filter->predicates)};
+    return Documents{filter->relation, ColumnsOf(plan, filter->relation, filter->predicates)};
   }
   if (const auto* join = std::get_if<plan::AskJoinStep>(&step)) {
-    return {join->anchor, ColumnsOf(plan, join->anchor, join->stages)};
+    return Documents{join->anchor, ColumnsOf(plan, join->anchor, join->stages)};
   }
-  return {};
+  return std::nullopt;
 }
 
 std::vector<bool> TextsOf(const plan::PhysicalPlan& plan, plan::RelationId relation,
@@ -41,38 +46,35 @@ std::vector<bool> TextsOf(const plan::PhysicalPlan& plan, plan::RelationId relat
 
 OtherReads::OtherReads(const plan::PhysicalPlan& plan, const Pipeline& pipeline,
                        relational::Connection& connection) {
+  // Of all its steps: a filter's relation is the anchor of the joins behind it.
+  const auto own = DocumentsOf(plan, plan.steps[pipeline.asking.front()]);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     if (std::ranges::find(pipeline.asking, i) != pipeline.asking.end()) continue;
-    const auto [relation, columns] = DocumentsOf(plan, plan.steps[i]);
+    const auto documents = DocumentsOf(plan, plan.steps[i]);
+    if (!documents || (own && documents->relation == own->relation)) continue;
     const bool filters = std::holds_alternative<plan::AskFilterStep>(plan.steps[i]);
     const bool later = i >= pipeline.end;
     if (!later && !filters) continue;
-    for (const std::string& column : columns) {
-      readers_.push_back({relation, later, filters, TextsOf(plan, relation, column, connection)});
+    for (const std::string& column : documents->columns) {
+      readers_.push_back({later, filters, TextsOf(plan, documents->relation, column, connection)});
     }
   }
 }
 
-bool OtherReads::Reader::Reads(std::optional<plan::RelationId> own,
-                               std::span<const TextId> document) const {
-  return relation != own && std::ranges::any_of(document, [this](TextId id) {
-           return id.value() < texts.size() && texts[id.value()];
-         });
+bool OtherReads::Reader::Reads(std::span<const TextId> document) const {
+  return std::ranges::any_of(
+      document, [this](TextId id) { return id.value() < texts.size() && texts[id.value()]; });
 }
 
-double OtherReads::ChanceOf(std::optional<plan::RelationId> relation,
-                            std::span<const TextId> document) const {
-  const bool read = std::ranges::any_of(readers_, [&](const Reader& reader) {
-    return reader.later && reader.Reads(relation, document);
-  });
+double OtherReads::ChanceOf(std::span<const TextId> document) const {
+  const bool read = std::ranges::any_of(
+      readers_, [&](const Reader& reader) { return reader.later && reader.Reads(document); });
   return read ? kChance : 0;
 }
 
-bool OtherReads::FiltersToo(std::optional<plan::RelationId> relation,
-                            std::span<const TextId> document) const {
-  return std::ranges::any_of(readers_, [&](const Reader& reader) {
-    return reader.filters && reader.Reads(relation, document);
-  });
+bool OtherReads::FiltersToo(std::span<const TextId> document) const {
+  return std::ranges::any_of(
+      readers_, [&](const Reader& reader) { return reader.filters && reader.Reads(document); });
 }
 
 }  // namespace quail::exec

@@ -1,10 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "exec/pipeline.h"
@@ -23,20 +20,19 @@ class OtherReads {
   OtherReads(const plan::PhysicalPlan& plan, const Pipeline& pipeline,
              relational::Connection& connection);
 
-  /// How likely a document that a step about `relation` reads is read again by a later step.
-  /// REQUIRES: no kNullText.
-  double ChanceOf(std::optional<plan::RelationId> relation, std::span<const TextId> document) const;
+  /// How likely a document that the pipeline reads is read again by a later step of another
+  /// relation. REQUIRES: no kNullText.
+  double ChanceOf(std::span<const TextId> document) const;
   /// Whether a filter of another relation, earlier or later, may be asked about the document.
-  bool FiltersToo(std::optional<plan::RelationId> relation, std::span<const TextId> document) const;
+  bool FiltersToo(std::span<const TextId> document) const;
 
  private:
   struct Reader {
-    plan::RelationId relation;
     bool later = false;
     bool filters = false;
     std::vector<bool> texts;  ///< index = TextId
 
-    bool Reads(std::optional<plan::RelationId> own, std::span<const TextId> document) const;
+    bool Reads(std::span<const TextId> document) const;
   };
 
   std::vector<Reader> readers_;

@@ -74,7 +74,6 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context) const {
 std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
                                             const plan::AskFilterStep& step) const {
   AskFilter::Options options;
-  options.relation = step.relation;
   options.feeds_later_step = step.feeds.has_value();
   const auto columns = ColumnsOf(plan_, step.relation, step.predicates);
   for (const plan::Predicate& predicate : step.predicates) {
@@ -94,7 +93,6 @@ std::unique_ptr<StepRun> StepBuilder::Build(const StepContext& context,
   const auto anchor_columns = ColumnsOf(plan_, step.anchor, step.stages);
   const auto partner_columns = ColumnsOf(plan_, step.partner, step.stages);
   AskJoin::Options options;
-  options.anchor = step.anchor;
   if (context.place > 0) options.admitted_by = AdmittedBy(context.place, anchor_columns);
   for (const plan::Predicate& predicate : step.stages) {
     Stage stage{predicate.call, predicate.negated, {}};

@@ -22,7 +22,8 @@ AskFilter::AskFilter(const StepContext& context, Domain domain, Options options)
   waits_.resize(domain_.size());
   for (const Stage& stage : options_.stages) {
     const std::set<std::size_t> used(stage.columns.begin(), stage.columns.end());
-    distinct_keys_.push_back(used.size() == domain_.width);
+    auto& lines = lines_.emplace_back();
+    if (used.size() < domain_.width) lines.emplace(stage.columns.size(), domain_.size());
   }
 }
 
@@ -53,12 +54,10 @@ void AskFilter::Advance(std::size_t item, std::size_t stage) {
 }
 
 void AskFilter::Wait(std::size_t item, std::size_t stage, const Key& key) {
-  if (distinct_keys_[stage]) {
+  if (!lines_[stage]) {
     waits_[item] = true;
-  } else {
-    auto& line = shared_[{stage, key}];
-    line.push_back(item);
-    if (line.size() > 1) return;
+  } else if (!lines_[stage]->Add(key, static_cast<std::uint32_t>(item))) {
+    return;
   }
   Submit(item, stage, key);
 }
@@ -67,9 +66,8 @@ void AskFilter::Submit(std::size_t item, std::size_t stage, const Key& key) {
   ++waiting_;
   const bool goes_on = stage + 1 < options_.stages.size();
   const bool read_again = options_.feeds_later_step || goes_on;
-  const double later = LaterChance(options_.relation, key);
-  const bool others =
-      context_.others != nullptr && context_.others->FiltersToo(options_.relation, key);
+  const double later = LaterChance(key);
+  const bool others = context_.others != nullptr && context_.others->FiltersToo(key);
   context_.evaluator.Ask(FilterAsk{.question = question(options_.stages[stage]),
                                    .key = key,
                                    .tag = Tag(item | (std::uint64_t{stage} << kStageShift)),
@@ -102,8 +100,7 @@ void AskFilter::Drop(std::size_t item, std::size_t stage) {
     if (again) continue;
     FillKey(item, asked, key_);
     if (HasNull(key_)) continue;
-    context_.evaluator.Expect(question(options_.stages[asked]), key_,
-                              LaterChance(options_.relation, key_));
+    context_.evaluator.Expect(question(options_.stages[asked]), key_, LaterChance(key_));
   }
 }
 
@@ -115,17 +112,16 @@ void AskFilter::Take(const Outcome& outcome) {
   FillKey(first, stage, key_);
   Record(options_.stages[stage], key_, outcome);
   const Judgement judgement{outcome.verdict, outcome.margin, 0};
-  if (distinct_keys_[stage]) {
+  if (!lines_[stage]) {
     QUAIL_CHECK(waits_[first]);
     waits_[first] = false;
     if (Settle(first, stage, judgement)) Advance(first, stage + 1);
     return;
   }
-  const auto line = shared_.extract({stage, key_});
-  QUAIL_CHECK(!line.empty());
-  for (const std::size_t item : line.mapped()) {
+  const bool waited = lines_[stage]->Take(key_, [&](std::size_t item) {
     if (Settle(item, stage, judgement)) Advance(item, stage + 1);
-  }
+  });
+  QUAIL_CHECK(waited);
 }
 
 void AskFilter::CountUnjudged(std::size_t item) {
@@ -138,10 +134,9 @@ void AskFilter::Stop() {
     if (waits_[item]) CountUnjudged(item);
     waits_[item] = false;
   }
-  for (const auto& [place, items] : shared_) {
-    for (const std::size_t item : items) CountUnjudged(item);
+  for (auto& lines : lines_) {
+    if (lines) lines->TakeAll([this](std::size_t item) { CountUnjudged(item); });
   }
-  shared_.clear();
   waiting_ = 0;
   for (; next_item_ < domain_.size(); ++next_item_) {
     counters_.unjudged += domain_.weights[next_item_];

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <vector>
 
 #include "exec/domain.h"
 #include "exec/operators/step_run.h"
+#include "exec/tuple_lines.h"
 
 namespace quail::exec {
 
@@ -18,7 +19,6 @@ class AskFilter : public StepRun {
     bool feeds_later_step = false;  ///< a surviving tuple's document will be read again
     /// A computed column: every tuple needs the value, none is dropped by it.
     bool is_column = false;
-    std::optional<plan::RelationId> relation = std::nullopt;  ///< whose rows these are, if one's
   };
   AskFilter(const StepContext& context, Domain domain, Options options);
 
@@ -44,12 +44,11 @@ class AskFilter : public StepRun {
 
   Domain domain_;
   Options options_;
-  std::vector<bool> distinct_keys_;  ///< by stage: no two tuples have one key
+  /// By stage: tuples that wait for a key which others may have too; none where each has its own.
+  std::vector<std::optional<TupleLines>> lines_;
   std::size_t next_item_ = 0;
   std::uint64_t waiting_ = 0;  ///< asks that are not answered
   std::vector<bool> waits_;    ///< by tuple: it waits for an ask that is its own
-  /// The tuples that wait for a key which others may have too, by (stage, key).
-  std::map<std::pair<std::size_t, Key>, std::vector<std::size_t>> shared_;
   Key key_;
 };
 

@@ -80,30 +80,30 @@ void AskJoin::QueueAnchors() {
     return;
   }
   QUAIL_CHECK(!domain_.partners_of);
+  partner_weight_ = domain_.partners.total_weight();
+  outside_.emplace(options_.admitted_by->size(), count);
   std::vector<TextId> tuple;
   for (std::uint32_t anchor = 0; anchor < count; ++anchor) {
     tuple.clear();
     for (const std::size_t column : *options_.admitted_by) {
       tuple.push_back(domain_.anchors.row(anchor)[column]);
     }
-    outside_[tuple].push_back(anchor);
+    outside_->Add(tuple, anchor);
   }
 }
 
 void AskJoin::Admit(std::span<const TextId> tuple) {
-  const auto found = outside_.extract(std::vector<TextId>(tuple.begin(), tuple.end()));
-  QUAIL_CHECK_MSG(!found.empty(), "a tuple that belongs to no anchor, or is admitted twice");
-  for (const std::uint32_t anchor : found.mapped()) {
+  const bool found = outside_ && outside_->Take(tuple, [&](std::uint32_t anchor) {
     admitted_.push_back(anchor);
-    counters_.rows_in += domain_.anchors.weights[anchor] * domain_.partners.total_weight();
-  }
+    counters_.rows_in += domain_.anchors.weights[anchor] * partner_weight_;
+  });
+  QUAIL_CHECK_MSG(found, "a tuple that belongs to no anchor, or is admitted twice");
 }
 
 void AskJoin::Close() {
-  for (const auto& [tuple, anchors] : outside_) {
-    open_asks_ -= std::min<std::uint64_t>(open_asks_, anchors.size() * domain_.partners.size());
-  }
-  outside_.clear();
+  if (!outside_) return;
+  open_asks_ -= std::min<std::uint64_t>(open_asks_, outside_->size() * domain_.partners.size());
+  outside_.reset();
 }
 
 AskJoin::StageState AskJoin::MakeStage(const Stage& stage) const {
@@ -193,7 +193,7 @@ void AskJoin::Feed() {
   while (context_.evaluator.room() > 0) {
     if (next_admitted_ < admitted_.size()) {
       BeginStage(admitted_[next_admitted_++]);
-    } else if (stage_by_stage_ && outside_.empty() && waiting_ == 0 &&
+    } else if (stage_by_stage_ && !any_outside() && waiting_ == 0 &&
                common_stage_ < stages_.size()) {
       NextStageOfAll();
     } else {
@@ -258,7 +258,7 @@ void AskJoin::BeginStage(std::size_t index) {
       context_.evaluator.Ask(JoinAsk{question(options_.stages[anchor.stage]), anchor_key,
                                      state.list, ask, Tag(index), Priority(anchor.stage),
                                      context_.step, read_again,
-                                     read_again ? 1.0 : LaterChance(options_.anchor, anchor_key)});
+                                     read_again ? 1.0 : LaterChance(anchor_key)});
     }
   }
   if (anchor.waiting == 0 && !stage_by_stage_) EndStage(index);
@@ -309,8 +309,7 @@ void AskJoin::EndStage(std::size_t index) {
   if (!goes_on && expected) {
     const std::vector<TextId> anchor_key = AnchorKey(anchor.stage, index);
     if (!HasNull(anchor_key)) {
-      context_.evaluator.Expect(question(stage), anchor_key,
-                                LaterChance(options_.anchor, anchor_key));
+      context_.evaluator.Expect(question(stage), anchor_key, LaterChance(anchor_key));
     }
   }
   if (last) {
@@ -340,7 +339,7 @@ void AskJoin::Stop() {
     if (!untouched && anchor.stage + 1 == stages_.size()) EndStage(index);
   }
   next_admitted_ = admitted_.size();
-  outside_.clear();
+  outside_.reset();
   common_stage_ = stages_.size();
   waiting_ = 0;
   open_asks_ = 0;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +8,7 @@
 
 #include "exec/domain.h"
 #include "exec/operators/step_run.h"
+#include "exec/tuple_lines.h"
 
 namespace quail::exec {
 
@@ -40,7 +40,6 @@ class AskJoin : public StepRun {
     /// Set where anchors come one by one (Admit): the anchor's columns that are the admitted
     /// tuples.
     std::optional<std::vector<std::size_t>> admitted_by = std::nullopt;
-    std::optional<plan::RelationId> anchor = std::nullopt;  ///< whose rows the anchors are
   };
   AskJoin(const StepContext& context, PairDomain domain, Options options);
 
@@ -73,7 +72,6 @@ class AskJoin : public StepRun {
   };
 
   void QueueAnchors();
-  void AdmitAnchor(std::uint32_t anchor);
   StageState MakeStage(const Stage& stage) const;
   void ReserveVerdicts(std::size_t stage);
   void BeginStage(std::size_t anchor);
@@ -86,6 +84,7 @@ class AskJoin : public StepRun {
   std::uint64_t Weight(std::size_t anchor, std::size_t partner) const;
   std::vector<std::uint32_t> Alive(std::size_t anchor) const;
   void NextStageOfAll();
+  bool any_outside() const { return outside_ && outside_->size() > 0; }
 
   PairDomain domain_;
   Options options_;
@@ -94,8 +93,9 @@ class AskJoin : public StepRun {
   std::vector<std::uint32_t> admitted_;  ///< anchors in the order of asking
   std::size_t next_admitted_ = 0;
   /// Anchors that may still be admitted, by the tuple that admits them.
-  std::map<std::vector<TextId>, std::vector<std::uint32_t>> outside_;
-  bool stage_by_stage_ = false;  ///< keys repeat: an anchor's stage ends with the stage of all
+  std::optional<TupleLines> outside_;
+  std::uint64_t partner_weight_ = 0;  ///< rows of all partners
+  bool stage_by_stage_ = false;       ///< keys repeat: an anchor's stage ends with the stage of all
   std::size_t common_stage_ = 0;
   std::uint64_t open_asks_ = 0;
   std::uint64_t waiting_ = 0;

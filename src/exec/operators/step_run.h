@@ -83,10 +83,9 @@ class StepRun {
   QuestionId question(const Stage& stage) const {
     return context_.questions[context_.verdicts.question_of(stage.call)];
   }
-  /// How likely a later step reads a document of this step's `relation` again.
-  double LaterChance(std::optional<plan::RelationId> relation,
-                     std::span<const TextId> document) const {
-    return context_.others == nullptr ? 0 : context_.others->ChanceOf(relation, document);
+  /// How likely a later step reads a document of this one again.
+  double LaterChance(std::span<const TextId> document) const {
+    return context_.others == nullptr ? 0 : context_.others->ChanceOf(document);
   }
   /// Counts the rows that have no verdict because a key's evaluation failed.
   void CountFailure(const Stage& stage, std::span<const TextId> key, std::uint64_t rows);
