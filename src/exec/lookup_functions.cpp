@@ -59,6 +59,11 @@ Keys ReadKeys(Arguments arguments, std::size_t rows) {
 /// what comes next waits for them.
 enum class Notes : std::uint8_t { kNothing, kReads, kAwaited };
 
+void Note(const LookupSource& source, Notes notes, const Lookups& lookups) {
+  if (source.on_demand == nullptr || notes == Notes::kNothing) return;
+  notes == Notes::kReads ? source.on_demand->Note(lookups) : source.on_demand->NoteAwaited(lookups);
+}
+
 /// Calls write(row, call, key) for each row of a lookup's arguments: the call's number, then its
 /// text ids.
 template <typename Write>
@@ -74,11 +79,10 @@ void ForEachKey(const LookupSource& source, Arguments arguments, std::size_t row
     known = call;
     write(row, call, keys.row(row));
     const bool ends = row + 1 == rows || IdAt(arguments[0], row + 1).value() != call.value();
-    if (!ends || notes == Notes::kNothing || source.on_demand == nullptr) continue;
+    if (!ends) continue;
     const std::size_t count = row + 1 - noted;
     const auto ids = std::span(keys.ids).subspan(noted * keys.width, count * keys.width);
-    notes == Notes::kReads ? source.on_demand->Note(call, ids, count)
-                           : source.on_demand->NoteAwaited(call, ids, count);
+    Note(source, notes, {.call = call, .ids = ids, .rows = count});
     noted = row + 1;
   }
 }
@@ -99,8 +103,8 @@ void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_
   RequireOurs(source.on_demand != nullptr && width <= keys.width &&
               source.on_demand->IsStop(stop, call) && IsCall(source, call, keys.width - width));
   for (std::size_t row = 0; row < rows; ++row) write(row, call, keys.row(row).subspan(width));
-  notes == Notes::kReads ? source.on_demand->NoteUntil(stop, call, width, keys.ids, rows)
-                         : source.on_demand->NoteAwaitedUntil(stop, call, width, keys.ids, rows);
+  Note(source, notes,
+       {.call = call, .ids = keys.ids, .rows = rows, .stop = stop, .row_width = width});
 }
 
 /// What a lookup of a call returns.

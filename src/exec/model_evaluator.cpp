@@ -255,7 +255,6 @@ std::shared_ptr<const ModelEvaluator::LeafTokens> ModelEvaluator::LeavesOf(
   for (std::size_t i = 0; i < prepared.question.width; ++i) {
     if (!prepared.question.is_anchor[i]) place[i] = columns++;
   }
-  leaves->begins.push_back(0);
   for (std::size_t p = 0; p < partners->size(); ++p) {
     const auto key = partners->key(p);
     const bool null = HasNull(key);
@@ -317,8 +316,8 @@ void ModelEvaluator::Ask(const JoinAsk& ask) {
   const infer::NodeId node = Walk(document, prepared.join.kept, arguments);
   if (parts_.asked != nullptr) NoteJoin(prepared, arguments, subset);
   const infer::SourceOptions options{.priority = ask.priority, .group = {}, .step = ask.step};
-  const auto source = parts_.forest.Add(
-      node, std::make_unique<PartnerLeaves<LeafTokens>>(leaves, std::move(subset), count), options);
+  const auto source =
+      parts_.forest.Add(node, std::make_unique<PartnerLeaves>(leaves, std::move(subset)), options);
   open_.Add(source, ask.tag, count);
   ForgetFrame(document);
   if (ask.goes_on && node != document) {

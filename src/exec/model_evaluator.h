@@ -63,6 +63,7 @@ class ModelEvaluator : public Evaluator {
   using Stem = std::vector<std::span<const base::TokenId>>;
   struct Prepared;
   struct LeafTokens;
+  class PartnerLeaves;
   /// A partner whose text keeps `room` tokens.
   struct CutPartner {
     std::uint32_t index = 0;

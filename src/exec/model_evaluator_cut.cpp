@@ -125,8 +125,6 @@ void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
   Stem stem = KeptTokens(prepared.join.anchor, arguments, kept, on_long);
   for (const text::PromptPiece& piece : prepared.join.kept) stem.push_back(piece.tokens);
   auto leaves = std::make_shared<LeafTokens>();
-  leaves->begins.push_back(0);
-  std::vector<std::uint32_t> indices;
   for (const CutPartner& partner : partners) {
     const auto texts = PartnerArguments(prepared, partner.index);
     const auto lengths = KeptLengths(LengthsOf(texts), partner.room);
@@ -134,15 +132,15 @@ void ModelEvaluator::AskCutGroup(const Prepared& prepared, const JoinAsk& ask,
       leaves->tokens.insert(leaves->tokens.end(), piece.begin(), piece.end());
     }
     leaves->begins.push_back(leaves->tokens.size());
-    indices.push_back(partner.index);
+    leaves->partners.push_back(partner.index);
   }
   if (parts_.asked != nullptr) {
     parts_.asked->Hold(leaves);
     const AskedPaths::Stem noted = parts_.asked->AddStem(stem);
-    for (std::size_t i = 0; i < indices.size(); ++i) parts_.asked->Add(noted, leaves->leaf(i));
+    for (std::size_t i = 0; i < leaves->size(); ++i) parts_.asked->Add(noted, leaves->leaf(i));
   }
   const auto source =
-      AddCut(stem, std::make_unique<CutLeaves<LeafTokens>>(leaves, std::move(indices)),
+      AddCut(stem, std::make_unique<PartnerLeaves>(leaves, std::vector<std::uint32_t>()),
              ask.priority, ask.step);
   open_.Add(source, ask.tag, partners.size());
 }

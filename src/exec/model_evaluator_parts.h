@@ -26,17 +26,22 @@ class OneLeaf : public infer::ChildSource {
   bool given_ = false;
 };
 
-/// The tokens that follow an anchor, for each partner of a list.
+/// The tokens that follow an anchor, for each partner of a list or some of them.
 struct ModelEvaluator::LeafTokens {
   std::vector<base::TokenId> tokens;
-  std::vector<std::size_t> begins;  ///< [partners + 1]
-  std::vector<std::string> faults;  ///< [partners], empty where there is none
+  std::vector<std::size_t> begins{0};  ///< [leaves + 1]
+  std::vector<std::string> faults;     ///< [leaves], empty where there is none
   bool any_fault = false;
   std::size_t longest = 0;  ///< tokens of the longest leaf
 
+  /// Of leaves that are cut for one anchor: their places in the partners' list, else empty.
+  std::vector<std::uint32_t> partners;
+
+  std::size_t size() const { return begins.size() - 1; }
   std::span<const base::TokenId> leaf(std::size_t i) const {
     return std::span(tokens).subspan(begins[i], begins[i + 1] - begins[i]);
   }
+  std::size_t partner(std::size_t leaf) const { return partners.empty() ? leaf : partners[leaf]; }
 };
 
 struct ModelEvaluator::Prepared {
@@ -48,46 +53,25 @@ struct ModelEvaluator::Prepared {
   std::shared_ptr<const LeafTokens> leaves;
 };
 
-/// Partners of one anchor, from the list that all anchors share.
-template <typename Leaves>
-class PartnerLeaves : public infer::ChildSource {
+/// Partners of one anchor: all of a list that anchors share, or those that are named.
+class ModelEvaluator::PartnerLeaves : public infer::ChildSource {
  public:
-  PartnerLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> subset,
-                std::size_t count)
-      : leaves_(std::move(leaves)), subset_(std::move(subset)), count_(count) {}
+  PartnerLeaves(std::shared_ptr<const LeafTokens> leaves, std::vector<std::uint32_t> named)
+      : leaves_(std::move(leaves)), named_(std::move(named)) {}
 
-  std::uint64_t upper_bound() const override { return count_ - next_; }
+  std::uint64_t upper_bound() const override { return count() - next_; }
   void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
-    for (; n > 0 && next_ < count_; --n, ++next_) {
-      const std::size_t partner = subset_.empty() ? next_ : subset_[next_];
-      leaves.push_back({.index = partner, .tokens = leaves_->leaf(partner)});
+    for (; n > 0 && next_ < count(); --n, ++next_) {
+      const std::size_t leaf = named_.empty() ? next_ : named_[next_];
+      leaves.push_back({.index = leaves_->partner(leaf), .tokens = leaves_->leaf(leaf)});
     }
   }
 
  private:
-  std::shared_ptr<const Leaves> leaves_;
-  std::vector<std::uint32_t> subset_;  ///< empty: all
-  std::size_t count_;
-  std::size_t next_ = 0;
-};
+  std::size_t count() const { return named_.empty() ? leaves_->size() : named_.size(); }
 
-/// Partners with leaves of their own, cut for one anchor.
-template <typename Leaves>
-class CutLeaves : public infer::ChildSource {
- public:
-  CutLeaves(std::shared_ptr<const Leaves> leaves, std::vector<std::uint32_t> partners)
-      : leaves_(std::move(leaves)), partners_(std::move(partners)) {}
-
-  std::uint64_t upper_bound() const override { return partners_.size() - next_; }
-  void Next(std::size_t n, std::vector<infer::Leaf>& leaves) override {
-    for (; n > 0 && next_ < partners_.size(); --n, ++next_) {
-      leaves.push_back({.index = partners_[next_], .tokens = leaves_->leaf(next_)});
-    }
-  }
-
- private:
-  std::shared_ptr<const Leaves> leaves_;
-  std::vector<std::uint32_t> partners_;
+  std::shared_ptr<const LeafTokens> leaves_;
+  std::vector<std::uint32_t> named_;  ///< leaves; empty: all
   std::size_t next_ = 0;
 };
 

@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace quail::exec {
+namespace {
+
+std::vector<TextId> Tuple(std::span<const TextId> ids) { return {ids.begin(), ids.end()}; }
+
+}  // namespace
 
 OnDemandReads::OnDemandReads(const StatementVerdicts& verdicts, std::span<const plan::CallId> calls,
                              std::span<const plan::EarlyStop> stops)
@@ -27,20 +32,20 @@ bool OnDemandReads::any_undecided() const {
              stop_rows_, [&](const StopRows& rows) { return std::ranges::any_of(rows, misses); });
 }
 
-void OnDemandReads::Find(plan::CallId call, std::span<const TextId> key) {
+void OnDemandReads::FindMissed(const Lookups& lookups, std::size_t i) {
   if (found_missed_) return;
-  const auto missed = missed_.find(call.value());
-  found_missed_ = missed != missed_.end() && missed->second.contains({key.begin(), key.end()});
-}
-
-void OnDemandReads::FindUntil(std::size_t stop, plan::CallId call, std::span<const TextId> group,
-                              std::span<const TextId> key) {
-  if (found_missed_ || missed_rows_.empty()) return;
-  const auto row = missed_rows_[stop].find({group.begin(), group.end()});
-  if (row == missed_rows_[stop].end()) return;
-  const auto missed = row->second.undecided.find(call);
-  found_missed_ =
-      missed != row->second.undecided.end() && missed->second.contains({key.begin(), key.end()});
+  const std::set<std::vector<TextId>>* missed = nullptr;
+  if (!lookups.stop) {
+    const auto found = missed_.find(lookups.call.value());
+    if (found != missed_.end()) missed = &found->second;
+  } else if (!missed_rows_.empty()) {
+    const StopRows& rows = missed_rows_[*lookups.stop];
+    if (const auto row = rows.find(Tuple(lookups.row(i))); row != rows.end()) {
+      const auto found = row->second.undecided.find(lookups.call);
+      if (found != row->second.undecided.end()) missed = &found->second;
+    }
+  }
+  found_missed_ = missed != nullptr && missed->contains(Tuple(lookups.key(i)));
 }
 
 bool OnDemandReads::IsStop(std::size_t stop, plan::CallId call) const {
@@ -52,64 +57,54 @@ void OnDemandReads::NoteMet(std::size_t stop, std::span<const TextId> row) {
   stop_rows_[stop][{row.begin(), row.end()}].met = true;
 }
 
-void OnDemandReads::NoteUntil(std::size_t stop, plan::CallId call, std::size_t width,
-                              std::span<const TextId> keys, std::size_t rows) {
-  const plan::EarlyStop& rule = stops_[stop];
-  const VerdictTable& table = verdicts_.table(verdicts_.question_of(call));
-  const std::size_t line = rows == 0 ? 0 : keys.size() / rows;
+void OnDemandReads::Note(const Lookups& lookups) {
+  const auto found = reads_.find(lookups.call.value());
+  if (found == reads_.end()) return;
+  const VerdictTable& table = verdicts_.table(verdicts_.question_of(lookups.call));
   const std::lock_guard lock(mutex_);
-  Reads& reads = reads_.at(call.value());
-  for (std::size_t i = 0; i < rows; ++i) {
-    const auto group = keys.subspan(i * line, width);
-    const auto key = keys.subspan(i * line + width, line - width);
+  Reads& reads = found->second;
+  for (std::size_t i = 0; i < lookups.rows; ++i) {
+    const auto key = lookups.key(i);
     if (HasNull(key)) {
       ++reads.asked;
       ++reads.null_input;
       continue;
     }
-    StopRow& row = stop_rows_[stop][{group.begin(), group.end()}];
     const Judgement judgement = table.Find(key);
+    StopRow* row = lookups.stop ? &stop_rows_[*lookups.stop][Tuple(lookups.row(i))] : nullptr;
     if (judgement.verdict == Verdict::kUndecided) {
-      row.undecided[call].emplace(key.begin(), key.end());
-      ++row.undecided_lookups;
+      (row != nullptr ? row->undecided[lookups.call] : reads.undecided).insert(Tuple(key));
+      ++(row != nullptr ? row->undecided_lookups : reads.asked);
       continue;
     }
-    FindUntil(stop, call, group, key);
+    FindMissed(lookups, i);
     ++reads.asked;
-    if (judgement.verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
-    if (rule.has_condition) continue;
-    const auto truth = verdicts_.Truth(call, judgement);
-    row.met = row.met || (truth && *truth != rule.negated);
+    if (judgement.verdict == Verdict::kError) ++reads.failed[Tuple(key)];
+    if (row != nullptr) row->met |= Meets(lookups, judgement);
   }
 }
 
-void OnDemandReads::NoteAwaited(plan::CallId call, std::span<const TextId> keys, std::size_t rows) {
-  const std::size_t width = rows == 0 ? 0 : keys.size() / rows;
-  const std::lock_guard lock(mutex_);
-  const auto found = reads_.find(call.value());
+bool OnDemandReads::Meets(const Lookups& lookups, const Judgement& judgement) const {
+  const plan::EarlyStop& rule = stops_[*lookups.stop];
+  if (rule.has_condition) return false;
+  const auto truth = verdicts_.Truth(lookups.call, judgement);
+  return truth && *truth != rule.negated;
+}
+
+void OnDemandReads::NoteAwaited(const Lookups& lookups) {
+  const auto found = reads_.find(lookups.call.value());
   if (found == reads_.end()) return;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto key = keys.subspan(row * width, width);
-    if (verdicts_.IsDecided(call, key)) {
-      Find(call, key);
-    } else {
-      found->second.undecided.emplace(key.begin(), key.end());
-    }
-  }
-}
-
-void OnDemandReads::NoteAwaitedUntil(std::size_t stop, plan::CallId call, std::size_t width,
-                                     std::span<const TextId> keys, std::size_t rows) {
-  const std::size_t line = rows == 0 ? 0 : keys.size() / rows;
   const std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < rows; ++i) {
-    const auto group = keys.subspan(i * line, width);
-    const auto key = keys.subspan(i * line + width, line - width);
-    if (verdicts_.IsDecided(call, key)) {
-      FindUntil(stop, call, group, key);
+  for (std::size_t i = 0; i < lookups.rows; ++i) {
+    const auto key = lookups.key(i);
+    if (verdicts_.IsDecided(lookups.call, key)) {
+      FindMissed(lookups, i);
       continue;
     }
-    stop_rows_[stop][{group.begin(), group.end()}].undecided[call].emplace(key.begin(), key.end());
+    auto& undecided = lookups.stop
+                          ? stop_rows_[*lookups.stop][Tuple(lookups.row(i))].undecided[lookups.call]
+                          : found->second.undecided;
+    undecided.insert(Tuple(key));
   }
 }
 
@@ -119,30 +114,6 @@ std::uint64_t OnDemandReads::unjudged() const {
     for (const auto& [row, reads] : rows) sum += reads.undecided_lookups;
   }
   return sum;
-}
-
-void OnDemandReads::Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows) {
-  const auto found = reads_.find(call.value());
-  if (found == reads_.end()) return;
-  const VerdictTable& table = verdicts_.table(verdicts_.question_of(call));
-  const std::size_t width = rows == 0 ? 0 : keys.size() / rows;
-  const std::lock_guard lock(mutex_);
-  Reads& reads = found->second;
-  reads.asked += rows;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto key = keys.subspan(row * width, width);
-    if (HasNull(key)) {
-      ++reads.null_input;
-      continue;
-    }
-    const Verdict verdict = table.Find(key).verdict;
-    if (verdict == Verdict::kUndecided) {
-      reads.undecided.emplace(key.begin(), key.end());
-      continue;
-    }
-    Find(call, key);
-    if (verdict == Verdict::kError) ++reads.failed[{key.begin(), key.end()}];
-  }
 }
 
 Domain UndecidedDomain(const std::set<std::vector<TextId>>& tuples, std::size_t width) {

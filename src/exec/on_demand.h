@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -11,6 +12,24 @@
 #include "exec/statement_verdicts.h"
 
 namespace quail::exec {
+
+/// Lookups of a call in a batch of rows.
+struct Lookups {
+  plan::CallId call;
+  std::span<const TextId> ids;  ///< [rows, row_width + the call's arguments]
+  std::size_t rows = 0;
+  std::optional<std::size_t> stop = std::nullopt;  ///< the early stop that they belong to
+  std::size_t row_width = 0;  ///< ids of the row of the query around its EXISTS
+
+  std::span<const TextId> row(std::size_t i) const { return line(i).first(row_width); }
+  std::span<const TextId> key(std::size_t i) const { return line(i).subspan(row_width); }
+
+ private:
+  std::span<const TextId> line(std::size_t i) const {
+    const std::size_t width = ids.size() / rows;
+    return ids.subspan(i * width, width);
+  }
+};
 
 /// What the lookups of calls on demand read during one pass of the engine over a statement
 /// (plan::AskOnDemandStep): how often, and which tuples had no verdict yet. Thread-safe.
@@ -42,18 +61,11 @@ class OnDemandReads {
   /// gives the same rows each time does: what missed a verdict first waited for no other.
   bool found_missed() const { return found_missed_; }
   bool any_undecided() const;
-  /// Notes the lookups of a batch of rows: `keys` is [rows, width]. Calls that are planned are not
-  /// noted.
-  void Note(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
-  /// As Note, of lookups of an early stop: `keys` is [rows, width + the call's arguments].
-  void NoteUntil(std::size_t stop, plan::CallId call, std::size_t width,
-                 std::span<const TextId> keys, std::size_t rows);
+  /// Notes lookups whose values were read. Calls that are planned are not noted.
+  void Note(const Lookups& lookups);
   /// Notes what must be decided before another call is read: undecided tuples only, as the engine
   /// itself may never read them where it finds that their value changes nothing.
-  void NoteAwaited(plan::CallId call, std::span<const TextId> keys, std::size_t rows);
-  /// As NoteAwaited, with the keys of NoteUntil.
-  void NoteAwaitedUntil(std::size_t stop, plan::CallId call, std::size_t width,
-                        std::span<const TextId> keys, std::size_t rows);
+  void NoteAwaited(const Lookups& lookups);
   /// A row of the query around an EXISTS has what it needs.
   void NoteMet(std::size_t stop, std::span<const TextId> row);
   bool IsStop(std::size_t stop) const { return stop < stops_.size(); }
@@ -64,9 +76,9 @@ class OnDemandReads {
   std::uint64_t unjudged() const;
 
  private:
-  void Find(plan::CallId call, std::span<const TextId> key);
-  void FindUntil(std::size_t stop, plan::CallId call, std::span<const TextId> group,
-                 std::span<const TextId> key);
+  void FindMissed(const Lookups& lookups, std::size_t i);
+  /// Whether a verdict is what the row of its early stop needs.
+  bool Meets(const Lookups& lookups, const Judgement& judgement) const;
 
   const StatementVerdicts& verdicts_;
   std::mutex mutex_;
