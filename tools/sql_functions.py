@@ -20,16 +20,19 @@ def code(text):
 
 
 def table_of(functions):
-    lines = ["| function | snowflake | bigquery | arguments | result | meaning |",
-             "| --- | --- | --- | --- | --- | --- |"]
+    columns = list(functions[0])  # name, one a dialect, arguments ..
+    dialects = columns[1:columns.index("arguments")]
+    heads = ["function", *dialects, "arguments", "result", "meaning"]
+    lines = [f"| {' | '.join(heads)} |", "| --- " * len(heads) + "|"]
     for row in functions:
         meaning = row["summary"]
         if row["status"] != "supported":
             meaning = f"{row['status']}: {meaning}"
         if row["example"]:
             meaning += f" `{row['example']}`"
-        lines.append(f"| {row['name']} | {code(row['snowflake'])} | {code(row['bigquery'])} | "
-                     f"{code(row['arguments'])} | {row['result_type']} | {meaning} |")
+        spellings = [code(row[dialect]) for dialect in dialects]
+        lines.append("| " + " | ".join([row["name"], *spellings, code(row["arguments"]),
+                                        row["result_type"], meaning]) + " |")
     return "\n".join(lines) + "\n"
 
 

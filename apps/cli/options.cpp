@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -32,8 +34,6 @@ const std::map<std::string, Format> kEndings = {
 const std::map<std::string, ProgressMode> kProgress = {{"auto", ProgressMode::kAuto},
                                                        {"always", ProgressMode::kAlways},
                                                        {"never", ProgressMode::kNever}};
-const std::map<std::string, Dialect> kDialects = {{"snowflake", Dialect::kSnowflake},
-                                                  {"bigquery", Dialect::kBigQuery}};
 const std::map<std::string, Fp8Scales> kScales = {{"exact", Fp8Scales::kExact},
                                                   {"ue8m0", Fp8Scales::kUe8m0}};
 
@@ -42,13 +42,19 @@ const std::map<std::string, ComputeType> kComputeTypes = {{"auto", ComputeType::
                                                           {"f32", ComputeType::kF32},
                                                           {"int8", ComputeType::kInt8}};
 
+std::map<std::string, Dialect> DialectsByName() {
+  std::map<std::string, Dialect> dialects;
+  for (const Dialect dialect : Dialects()) dialects.emplace(NameOf(dialect), dialect);
+  return dialects;
+}
+
 /// Options as text, before they are understood.
 struct Raw {
   std::string command;
   std::string file;
   std::vector<std::string> tables;
   std::vector<std::string> settings;
-  std::string dialect = "snowflake";
+  std::string dialect{NameOf(Config().dialect)};
   std::string format;
   std::string explain;
   std::string plan;
@@ -171,7 +177,8 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
                  "a known name (quail models), a .gguf file, or a folder with config.json and "
                  "safetensors")
       ->type_name("MODEL");
-  app.add_option("-d,--dialect", raw.dialect, "snowflake (default) or bigquery");
+  app.add_option("-d,--dialect", raw.dialect,
+                 fmt::format("{}; default {}", DialectNames(), raw.dialect));
   app.add_option("--backend", options.config.backend,
                  "auto, cpu or cuda; for bench run also counting, which computes nothing");
   app.add_option("--threads", options.config.threads, "0: all cores")
@@ -278,7 +285,7 @@ void CheckOutput(const Options& options) {
 }
 
 void Understand(const Raw& raw, bool has_command, bool has_file, Options& options) {
-  options.config.dialect = Choose(kDialects, raw.dialect, "--dialect");
+  options.config.dialect = Choose(DialectsByName(), raw.dialect, "--dialect");
   options.config.fp8_scales = Choose(kScales, raw.fp8_scales, "--fp8-scales");
   options.config.compute_type = Choose(kComputeTypes, raw.compute_type, "--compute-type");
   options.progress = Choose(kProgress, raw.progress, "--progress");
@@ -351,13 +358,8 @@ CLI::App* AddRunOptions(CLI::App& bench, quailb::SuiteRunOptions& options) {
 
 }  // namespace
 
-std::optional<Dialect> FindDialect(const std::string& name) {
-  const auto found = kDialects.find(name);
-  return found == kDialects.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::string NameOf(Dialect dialect) {
-  return std::ranges::find(kDialects, dialect, &decltype(kDialects)::value_type::second)->first;
+std::string DialectNames() {
+  return fmt::format("{}", fmt::join(Dialects() | std::views::transform(NameOf), " or "));
 }
 
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options) {

@@ -47,11 +47,8 @@ struct Exit {
   std::string error;
 };
 
-/// The dialect of that name, as -d takes it.
-std::optional<Dialect> FindDialect(const std::string& name);
-
-/// The name of a dialect, as FindDialect takes it.
-std::string NameOf(Dialect dialect);
+/// "snowflake or bigquery": what -d takes.
+std::string DialectNames();
 
 /// Reads the arguments. Returns an Exit where nothing is to be run. Throws Error{kUsage | kIo}.
 std::optional<Exit> ReadOptions(int count, const char* const* arguments, Options& options);

@@ -21,12 +21,13 @@
 namespace quail::cli {
 namespace {
 
+/// {}: the dialects.
 constexpr std::string_view kHelp =
     ".help             this text\n"
     ".tables           tables and views\n"
     ".schema [TABLE]   how they were made\n"
     ".model [NAME]     the model that answers; loads another one\n"
-    ".dialect [NAME]   the dialect of what is typed; snowflake or bigquery from here on\n"
+    ".dialect [NAME]   the dialect of what is typed; {} from here on\n"
     ".explain QUERY    the plan of a query\n"
     ".report           the run report of the last statement with AI calls\n"
     ".timer [on|off]   whether the time that each statement takes is told\n"
@@ -139,7 +140,7 @@ class Shell {
     const std::string_view name = command.substr(0, space);
     const std::string argument(space == std::string_view::npos ? "" : Trim(command.substr(space)));
     if (name == ".help") {
-      std::cout << kHelp;
+      std::cout << fmt::format(kHelp, DialectNames());
     } else if (name == ".quit" || name == ".exit") {
       quit_ = true;
     } else if (name == ".tables") {
@@ -180,7 +181,7 @@ class Shell {
         "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
         "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)";
     if (table.empty()) return RunScript(all);
-    const std::string sql = all + " WHERE lower(name) = lower('" + Doubled(table) + "')";
+    const std::string sql = all + " WHERE lower(name) = lower(" + TextLiteral(table) + ")";
     if (session_.Run(sql, {sql, 0}, {})->Drain() > 0) return RunScript(sql);
     Fail(fmt::format("no table or view '{}' (views with AI calls are not listed)", table));
   }
@@ -204,16 +205,7 @@ class Shell {
       dialect_ = *dialect;
       return session_.SetDialect(dialect_);
     }
-    Fail(fmt::format("no dialect '{}': .dialect snowflake or .dialect bigquery", name));
-  }
-
-  static std::string Doubled(const std::string& text) {
-    std::string doubled;
-    for (const char c : text) {
-      if (c == '\'') doubled += c;
-      doubled += c;
-    }
-    return doubled;
+    Fail(fmt::format("no dialect '{}': {}", name, DialectNames()));
   }
 
   void RunScript(const std::string& script) {

@@ -13,15 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 using Cells = std::vector<std::vector<std::optional<std::string>>>;
 
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') quoted += c;
-    quoted += c;
-  }
-  return quoted + "'";
-}
-
 Cells ReadRows(Session& session, const std::string& sql) {
   Cells all;
   const auto result = session.Run(sql, {sql, 0}, {});
@@ -178,14 +169,16 @@ PlantedSet DataFolder::Answers(Session& session, const std::string& set, const Q
   for (const Question* question : QuestionsOf(query)) {
     planted.prompts.emplace_back(question->text);
     if (!planted.query.empty()) planted.query += "\nUNION ALL BY NAME ";
-    planted.query += fmt::format("SELECT {} AS prompt, d.text AS document", Quoted(question->text));
+    planted.query +=
+        fmt::format("SELECT {} AS prompt, d.text AS document", TextLiteral(question->text));
     std::string from =
         fmt::format("quailb_answers a JOIN {} d ON d.id = a.document", IdTable(question->document));
     if (!question->is_filter()) {
       planted.query += ", p.text AS partner";
       from += fmt::format(" JOIN {} p ON p.id = a.partner", IdTable(question->partner));
     }
-    planted.query += fmt::format(" FROM {} WHERE a.question = {}", from, Quoted(question->name));
+    planted.query +=
+        fmt::format(" FROM {} WHERE a.question = {}", from, TextLiteral(question->name));
   }
   return planted;
 }

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace quail {
+#include "quail/dialect.h"
 
-enum class Dialect : std::uint8_t { kSnowflake, kBigQuery };
+namespace quail {
 
 /// How the scales of fp8 blocks are rounded: as computed, or up to powers of two, activations and
 /// weights (which are requantised), as engines with ue8m0 scales do, whose answers ours can then

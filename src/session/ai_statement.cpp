@@ -54,7 +54,7 @@ AiStatement::AiStatement(SessionState& state, std::string_view script,
       dialect_(state.config.dialect),
       statement_(std::move(statement)) {
   report_.query = text.text;
-  report_.dialect = DialectName(state_.config.dialect);
+  report_.dialect = NameOf(state_.config.dialect);
   report_.seed = state_.config.seed;
   report_.started_at = IsoTime();
   report_.seconds["boot"] = state_.boot_seconds;

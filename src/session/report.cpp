@@ -214,8 +214,4 @@ std::string IsoTime() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
 }
 
-std::string DialectName(Dialect dialect) {
-  return dialect == Dialect::kBigQuery ? "bigquery" : "snowflake";
-}
-
 }  // namespace quail::session

@@ -94,6 +94,5 @@ struct RunReport {
 
 /// Now in UTC as ISO 8601.
 std::string IsoTime();
-std::string DialectName(Dialect dialect);
 
 }  // namespace quail::session

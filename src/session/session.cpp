@@ -196,9 +196,13 @@ void SessionImpl::PlantAnswers(const PlantedSet& set) {
 void SessionImpl::RegisterFunctionsTable() {
   relational::TableFunction functions;
   functions.name = "quail_functions";
-  for (const char* column : {"name", "snowflake", "bigquery", "arguments", "result_type", "status",
-                             "summary", "example"}) {
-    functions.columns.push_back({column, relational::ScalarType::kText});
+  const auto column = [&](std::string_view name) {
+    functions.columns.push_back({std::string(name), relational::ScalarType::kText});
+  };
+  column("name");
+  for (const Dialect dialect : Dialects()) column(NameOf(dialect));
+  for (const char* name : {"arguments", "result_type", "status", "summary", "example"}) {
+    column(name);
   }
   functions.rows = [] {
     std::vector<std::vector<relational::TableFunction::Cell>> rows;
@@ -206,10 +210,15 @@ void SessionImpl::RegisterFunctionsTable() {
       return text.empty() ? relational::TableFunction::Cell() : std::string(text);
     };
     for (const sql::AiFunction& function : sql::AiFunctions()) {
-      rows.push_back({cell(function.name), cell(function.snowflake), cell(function.bigquery),
-                      cell(function.arguments), cell(function.result_type),
-                      cell(function.implemented() ? "supported" : "known, not supported yet"),
-                      cell(function.summary), cell(function.example)});
+      auto& row = rows.emplace_back();
+      row.push_back(cell(function.name));
+      for (const Dialect dialect : Dialects()) row.push_back(cell(function.spelling(dialect)));
+      for (const std::string_view text :
+           {function.arguments, function.result_type,
+            std::string_view(function.implemented() ? "supported" : "known, not supported yet"),
+            function.summary, function.example}) {
+        row.push_back(cell(text));
+      }
     }
     return rows;
   };
@@ -230,7 +239,7 @@ void SessionImpl::ReportFailure(std::string_view script, const Statement& statem
   const Error error = WithPlace(failure, script, statement, state_.config.dialect);
   RunReport report;
   report.query = statement.text;
-  report.dialect = DialectName(state_.config.dialect);
+  report.dialect = NameOf(state_.config.dialect);
   report.seed = state_.config.seed;
   report.started_at = IsoTime();
   report.error_message = error.what();

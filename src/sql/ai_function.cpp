@@ -201,14 +201,25 @@ std::string Normalized(std::string_view name) {
 
 }  // namespace
 
+std::string_view AiFunction::spelling(Dialect dialect) const {
+  switch (dialect) {
+    case Dialect::kSnowflake:
+      return snowflake;
+    case Dialect::kBigQuery:
+      return bigquery;
+  }
+  return {};
+}
+
 std::span<const AiFunction> AiFunctions() { return kFunctions; }
 
 const AiFunction* FindAiFunction(std::string_view name) {
   const std::string wanted = Normalized(name);
   const auto matches = [&wanted](const AiFunction& function) {
-    return function.name == wanted ||
-           (!function.snowflake.empty() && Normalized(function.snowflake) == wanted) ||
-           (!function.bigquery.empty() && Normalized(function.bigquery) == wanted);
+    return function.name == wanted || std::ranges::any_of(Dialects(), [&](Dialect dialect) {
+             const std::string_view spelling = function.spelling(dialect);
+             return !spelling.empty() && Normalized(spelling) == wanted;
+           });
   };
   const auto* found = std::find_if(kFunctions.begin(), kFunctions.end(), matches);
   return found == kFunctions.end() ? nullptr : found;

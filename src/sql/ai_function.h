@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "quail/dialect.h"
+
 namespace quail::sql {
 
 /// What the first argument of an AI function is.
@@ -27,7 +29,7 @@ enum class Readout : std::uint8_t {
 struct AiFunction {
   std::string_view name;       ///< canonical, with which reports and result columns name it
   std::string_view snowflake;  ///< spelling there; empty: unknown to that vendor
-  std::string_view bigquery;
+  std::string_view bigquery;   ///< a dialect with names of its own has a field more
   std::string_view arguments;  ///< as the documentation shows them
   PromptShape prompt = PromptShape::kOther;
   Readout readout = Readout::kOther;
@@ -36,6 +38,8 @@ struct AiFunction {
   std::string_view example = {};  ///< empty: not implemented
 
   bool implemented() const { return readout != Readout::kOther; }
+  /// As the dialect spells it; empty: unknown to that vendor.
+  std::string_view spelling(Dialect dialect) const;
 };
 
 /// All functions, sorted by canonical name.

@@ -1,5 +1,10 @@
 #include "sql/dialect.h"
 
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
 namespace quail::sql {
 
 namespace {
@@ -7,6 +12,7 @@ namespace {
 using std::string_view_literals::operator""sv;
 
 constexpr DialectRules kSnowflakeRules{
+    .dialect = Dialect::kSnowflake,
     .name = "snowflake",
     .doubled_quotes = true,
     .dollar_quotes = true,
@@ -17,6 +23,7 @@ constexpr DialectRules kSnowflakeRules{
 };
 
 constexpr DialectRules kBigQueryRules{
+    .dialect = Dialect::kBigQuery,
     .name = "bigquery",
     .double_quoted_strings = true,
     .backtick_identifiers = true,
@@ -31,16 +38,47 @@ constexpr DialectRules kBigQueryRules{
     .simple_escapes = "a\ab\bf\fn\nr\rt\tv\v\\\\??\"\"''``"sv,
 };
 
+constexpr std::array kRules = {kSnowflakeRules, kBigQueryRules};
+
+constexpr auto kDialects = [] {
+  std::array<Dialect, kRules.size()> dialects{};
+  std::ranges::transform(kRules, dialects.begin(), &DialectRules::dialect);
+  return dialects;
+}();
+
 }  // namespace
 
 const DialectRules& RulesOf(Dialect dialect) {
-  switch (dialect) {
-    case Dialect::kSnowflake:
-      return kSnowflakeRules;
-    case Dialect::kBigQuery:
-      return kBigQueryRules;
-  }
-  return kSnowflakeRules;
+  const auto* found = std::ranges::find(kRules, dialect, &DialectRules::dialect);
+  QUAIL_CHECK(found != kRules.end());
+  return *found;
 }
 
 }  // namespace quail::sql
+
+namespace quail {
+
+std::span<const Dialect> Dialects() { return sql::kDialects; }
+
+std::string_view NameOf(Dialect dialect) { return sql::RulesOf(dialect).name; }
+
+std::optional<Dialect> FindDialect(std::string_view name) {
+  const auto* found = std::ranges::find(sql::kRules, name, &sql::DialectRules::name);
+  if (found == sql::kRules.end()) return std::nullopt;
+  return found->dialect;
+}
+
+std::string TextLiteral(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\n' || c == '\r') {
+      literal += c == '\n' ? "\\n" : "\\r";
+      continue;
+    }
+    if (c == '\'' || c == '\\') literal += '\\';
+    literal += c;
+  }
+  return literal + "'";
+}
+
+}  // namespace quail

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "quail/config.h"
+#include "quail/dialect.h"
 
 namespace quail::sql {
 
-/// How a dialect writes strings, identifiers and comments. Read by the lexer and the translation;
-/// nothing else knows a dialect by name.
+/// How a dialect writes strings, identifiers and comments. Read by the lexer and the translation.
 struct DialectRules {
+  Dialect dialect;
   std::string_view name;
   bool double_quoted_strings = false;  ///< else ".." is an identifier
   bool backtick_identifiers = false;

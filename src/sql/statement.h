@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "quail/config.h"
+#include "quail/dialect.h"
 #include "quail/error.h"
 #include "sql/source_map.h"
 

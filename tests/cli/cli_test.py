@@ -515,10 +515,11 @@ class Shell(CliTest):
         self.assertEqual(self.process.wait(timeout=60), 143)
 
     def test_commands_that_name_nothing_are_errors(self):
-        self.type(".schema nope\n.dialect mysql\n.nope\nCREATE TABLE t1 (a INT);\n.schema T1\n")
-        self.wait_for("quail> ", 6)
+        self.type(".schema nope\n.dialect mysql\n.nope\nCREATE TABLE t1 (a INT);\n.schema T1\n"
+                  ".dialect bigquery\n.schema it's\n")
+        self.wait_for("quail> ", 8)
         self.assertIn("CREATE TABLE t1", self.end()[0])
-        for told in ("no table or view 'nope'", "no dialect 'mysql'", "no command .nope"):
+        for told in ("no table or view 'nope'", "no dialect 'mysql'", "no command .nope", "no table or view 'it's'"):
             self.assertIn(told, self.shown())
 
 

@@ -29,7 +29,7 @@ void Read(const std::string& script, quail::Dialect dialect) {
 /// it, or a query, what is done with its rows, and positions that lead back.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  for (const auto dialect : {quail::Dialect::kSnowflake, quail::Dialect::kBigQuery}) {
+  for (const auto dialect : quail::Dialects()) {
     Read("UPDATE " + text + " WHERE AI_FILTER('good? ' || x)", dialect);
     Read("UPDATE t SET x = AI_FILTER('good? ' || y) " + text, dialect);
     Read("DELETE FROM " + text + " WHERE AI_FILTER('good? ' || x)", dialect);

@@ -7,11 +7,11 @@
 #include "sql/prepared.h"
 #include "sql/statement.h"
 
-/// Any bytes as a script of either dialect: an error with a place inside of it, or statements whose
+/// Any bytes as a script of each dialect: an error with a place inside of it, or statements whose
 /// positions lead back.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view script(reinterpret_cast<const char*>(data), size);
-  for (const auto dialect : {quail::Dialect::kSnowflake, quail::Dialect::kBigQuery}) {
+  for (const auto dialect : quail::Dialects()) {
     try {
       for (const auto& part : quail::sql::SplitScript(script, dialect)) {
         quail::sql::ReadPreparation(script, part, dialect);

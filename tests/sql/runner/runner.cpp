@@ -142,6 +142,14 @@ Session& Runner::Open() {
   return *session_;
 }
 
+std::optional<std::string> Runner::ChooseDialect(std::string_view name) {
+  const auto dialect = FindDialect(name);
+  if (!dialect) return "unknown dialect";
+  dialect_ = *dialect;
+  if (session_) session_->SetDialect(dialect_);
+  return std::nullopt;
+}
+
 std::optional<std::string> Runner::Run(const Record& record, std::vector<std::string>* actual) {
   switch (record.kind) {
     case RecordKind::kTable:
@@ -152,10 +160,7 @@ std::optional<std::string> Runner::Run(const Record& record, std::vector<std::st
       session_.reset();
       return std::nullopt;
     case RecordKind::kDialect:
-      if (record.head != "snowflake" && record.head != "bigquery") return "unknown dialect";
-      dialect_ = record.head == "bigquery" ? Dialect::kBigQuery : Dialect::kSnowflake;
-      if (session_) session_->SetDialect(dialect_);
-      return std::nullopt;
+      return ChooseDialect(record.head);
     case RecordKind::kStatement:
       return RunStatement(record);
     case RecordKind::kQuery:

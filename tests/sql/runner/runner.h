@@ -34,6 +34,7 @@ class Runner {
 
  private:
   void AddTable(const Record& record);
+  std::optional<std::string> ChooseDialect(std::string_view name);
   Session& Open();
   std::optional<std::string> RunStatement(const Record& record);
   std::optional<std::string> RunQuery(const Record& record, std::vector<std::string>* actual);

@@ -28,7 +28,7 @@ std::vector<Query> QueriesOf(const std::filesystem::path& path) {
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (line.starts_with("dialect ")) {
-      dialect = line == "dialect bigquery" ? Dialect::kBigQuery : Dialect::kSnowflake;
+      dialect = FindDialect(line.substr(std::string_view("dialect ").size())).value();
     } else if (line == "statement ok" || line.starts_with("query ")) {
       inside = true;
       queries.push_back({path.filename().string() + ":" + std::to_string(number), "", dialect});

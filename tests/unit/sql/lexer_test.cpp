@@ -127,5 +127,15 @@ RC_GTEST_PROP(LexerProperty, EveryTextSurvivesQuotingInSnowflake, ()) {
   RC_ASSERT(Lex(QuoteString(text), Snowflake())[0].value == text);
 }
 
+RC_GTEST_PROP(LexerProperty, ATextLiteralIsThatTextInEveryDialect, ()) {
+  const auto text =
+      *rc::gen::container<std::string>(rc::gen::elementOf(std::string("ar'\"\\$`# \n\r{}")));
+  for (const Dialect dialect : Dialects()) {
+    const auto tokens = Lex(TextLiteral(text), RulesOf(dialect));
+    RC_ASSERT(tokens.size() == 2U);
+    RC_ASSERT(tokens[0].value == text);
+  }
+}
+
 }  // namespace
 }  // namespace quail::sql
