@@ -36,8 +36,8 @@ std::unique_ptr<Model> LoadModel(const ModelRequest& request, const WeightSource
   for (const FamilyLoader& entry : kFamilies) {
     if (entry.family == request.spec.family) return entry.load(request, weights, backend);
   }
-  throw Error(ErrorCode::kUnsupported,
-              fmt::format("model family '{}' is not supported", spec::NameOf(request.spec.family)));
+  throw Error(ErrorCode::kUnsupported, fmt::format("model family '{}' is not supported",
+                                                   spec::TraitsOf(request.spec.family).name));
 }
 
 }  // namespace quail::infer

@@ -1,10 +1,12 @@
 #include "spec/model_spec.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -17,11 +19,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<std::string_view, ModelFamily>, 3> kFamilies = {{
-    {"llama", ModelFamily::kLlama},
-    {"qwen2", ModelFamily::kQwen2},
-    {"qwen3", ModelFamily::kQwen3},
-}};
+constexpr std::array kFamilies = {
+    FamilyTraits{.family = ModelFamily::kLlama, .name = "llama", .interleaved_in_gguf = true},
+    FamilyTraits{.family = ModelFamily::kQwen2, .name = "qwen2", .qkv_bias = true},
+    FamilyTraits{.family = ModelFamily::kQwen3, .name = "qwen3", .qk_norm = true},
+};
 
 // No published decoder comes near; a larger number is a broken file, and products of two stay in 64
 // bits.
@@ -32,12 +34,11 @@ constexpr std::uint64_t kMaxExtent = std::uint64_t{1} << 24;
 }
 
 ModelFamily FamilyOf(std::string_view architecture, const std::string& file) {
-  for (const auto& [name, family] : kFamilies) {
-    if (name == architecture) return family;
-  }
+  const auto* found = std::ranges::find(kFamilies, architecture, &FamilyTraits::name);
+  if (found != kFamilies.end()) return found->family;
   Refuse(ErrorCode::kUnsupported, file,
-         fmt::format("model family '{}' is not supported (llama, qwen2, qwen3 are)",
-                     architecture.substr(0, 80)));
+         fmt::format("model family '{}' is not supported ({} are)", architecture.substr(0, 80),
+                     fmt::join(kFamilies | std::views::transform(&FamilyTraits::name), ", ")));
 }
 
 std::int32_t Extent(std::uint64_t value, std::string_view key, const std::string& file) {
@@ -64,8 +65,8 @@ void CheckShape(const ModelSpec& spec, const std::string& file) {
 }
 
 void ApplyFamily(ModelSpec& spec) {
-  spec.qk_norm = spec.family == ModelFamily::kQwen3;
-  spec.qkv_bias = spec.family == ModelFamily::kQwen2;
+  spec.qk_norm = TraitsOf(spec.family).qk_norm;
+  spec.qkv_bias = TraitsOf(spec.family).qkv_bias;
 }
 
 std::int32_t HeadSize(std::optional<std::uint64_t> given, const ModelSpec& spec,
@@ -221,11 +222,12 @@ void CheckFeatures(const Config& config, const std::string& file) {
 
 }  // namespace
 
-std::string_view NameOf(ModelFamily family) {
-  for (const auto& [name, value] : kFamilies) {
-    if (value == family) return name;
-  }
-  QUAIL_CHECK(false);
+std::span<const FamilyTraits> Families() { return kFamilies; }
+
+const FamilyTraits& TraitsOf(ModelFamily family) {
+  const auto* found = std::ranges::find(kFamilies, family, &FamilyTraits::family);
+  QUAIL_CHECK(found != kFamilies.end());
+  return *found;
 }
 
 std::string_view NameOf(WeightType type) {

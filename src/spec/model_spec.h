@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,19 @@ namespace quail::spec {
 class GgufFile;
 
 enum class ModelFamily : std::uint8_t { kLlama, kQwen2, kQwen3 };
+
+/// What sets a family apart.
+struct FamilyTraits {
+  ModelFamily family;
+  std::string_view name;  ///< as config.json and GGUF files write it
+  bool qk_norm = false;
+  bool qkv_bias = false;
+  bool interleaved_in_gguf = false;  ///< rows of Q and K in the order of adjacent rotary pairs
+};
+
+/// All families.
+std::span<const FamilyTraits> Families();
+const FamilyTraits& TraitsOf(ModelFamily family);
 
 /// How the weights of the linear layers are stored or computed with.
 enum class WeightType : std::uint8_t { kF32, kF16, kBf16, kFp8Block, kFp8Row, kInt8 };
@@ -40,8 +54,8 @@ struct ModelSpec {
   double norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
   RopeScaling rope_scaling;
-  bool qk_norm = false;    ///< RMS norm of every query and key head (qwen3)
-  bool qkv_bias = false;   ///< (qwen2)
+  bool qk_norm = false;  ///< RMS norm of every query and key head
+  bool qkv_bias = false;
   bool tied_head = false;  ///< the output head is the embedding
 
   std::int32_t q_width() const { return heads * head_dim; }
@@ -53,7 +67,6 @@ struct ModelSpec {
   }
 };
 
-std::string_view NameOf(ModelFamily family);
 std::string_view NameOf(WeightType type);
 
 /// The spec in a GGUF file's metadata and tensor directory. Quantised files count as kBf16. Scaled

@@ -11,21 +11,10 @@
 #include "model_fixture.h"
 #include "poisoned_weights.h"
 #include "quail/error.h"
+#include "shared_paths.h"
 
 namespace quail::parity {
 namespace {
-
-using infer::KeySpan;
-using Tokens = std::vector<std::int32_t>;
-
-constexpr auto kArena = KeySpan::Place::kArena;
-constexpr auto kChunk = KeySpan::Place::kChunk;
-
-Tokens Join(std::initializer_list<Tokens> parts) {
-  Tokens all;
-  for (const Tokens& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 using Activations = ReferenceModel::Activations;
 
@@ -150,35 +139,13 @@ TEST_P(CudaParity, Case46KeysFromTheArena) {
 }
 
 TEST_P(CudaParity, PathsSplitOverArenaAndChunk) {
-  const Tokens a1 = MakeTokens(37, 1), a2 = MakeTokens(50, 2), b = MakeTokens(41, 3);
-  const Tokens c = MakeTokens(5, 4), d = MakeTokens(66, 5), e = MakeTokens(9, 6);
-  BatchBuilder anchor;
-  anchor.Add(a1, {}, {.first_slot = 7, .answer = false});
-  anchor.Add(a2, {{0, 37, kChunk}}, {.first_position = 37, .first_slot = 900, .answer = false});
-  loaded_.Run(anchor.batch());
-  const KeySpan s1{7, 37, kArena}, s2{900, 50, kArena};
-  BatchBuilder builder;
-  const std::int32_t b_row = builder.Add(b, {s1, s2}, {.first_position = 87, .answer = false});
-  const KeySpan s3{b_row, 41, kChunk};
-  builder.Add(c, {s1, s2, s3}, {.first_position = 128});
-  builder.Add(d, {s1, s2, s3}, {.first_position = 128});
-  builder.Add(e, {s1, s2}, {.first_position = 87});
-  const LoadedModel::Result result = loaded_.Run(builder.batch());
-  const std::vector<Tokens> paths = {Join({a1, a2, b, c}), Join({a1, a2, b, d}), Join({a1, a2, e})};
+  const auto [paths, result] = AnswerSplitPaths(loaded_);
   for (std::size_t i = 0; i < paths.size(); ++i) ExpectReference(result.row(i), paths[i]);
 }
 
 TEST_P(CudaParity, Case47ManyPartnersOfOneAnchor) {
-  const Tokens anchor = MakeTokens(200, 1);
-  FillArena(anchor, 0);
-  BatchBuilder builder;
-  for (std::uint32_t i = 0; i < 60; ++i) {
-    builder.Add(MakeTokens(1 + i % 17, 50 + i), {{0, 200, kArena}}, {.first_position = 200});
-  }
-  const LoadedModel::Result result = loaded_.Run(builder.batch());
-  for (std::uint32_t i = 0; i < 60; i += 3) {
-    ExpectReference(result.row(i), Join({anchor, MakeTokens(1 + i % 17, 50 + i)}));
-  }
+  const auto [paths, result] = AnswerPartners(loaded_, 60);
+  for (std::size_t i = 0; i < paths.size(); i += 3) ExpectReference(result.row(i), paths[i]);
 }
 
 TEST_P(CudaParity, Case53SuffixSeesAllOfThePrefixAndNotItsOwnFuture) {

@@ -58,8 +58,8 @@ inline spec::ModelSpec TinySpec(spec::ModelFamily family) {
   spec.vocabulary = 307;
   spec.context = 65536;
   spec.rope_theta = 10000.0;
-  spec.qk_norm = family == spec::ModelFamily::kQwen3;
-  spec.qkv_bias = family == spec::ModelFamily::kQwen2;
+  spec.qk_norm = spec::TraitsOf(family).qk_norm;
+  spec.qkv_bias = spec::TraitsOf(family).qkv_bias;
   spec.tied_head = family == spec::ModelFamily::kLlama;
   return spec;
 }

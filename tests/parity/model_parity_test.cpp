@@ -8,6 +8,7 @@
 #include "model_fixture.h"
 #include "poisoned_weights.h"
 #include "quail/error.h"
+#include "shared_paths.h"
 #include "spec/known_shapes.h"
 
 namespace quail::parity {
@@ -17,16 +18,6 @@ using infer::KeySpan;
 using infer::cpu::CpuOptions;
 using infer::cpu::ElementType;
 using infer::cpu::ProductType;
-using Tokens = std::vector<std::int32_t>;
-
-constexpr auto kArena = KeySpan::Place::kArena;
-constexpr auto kChunk = KeySpan::Place::kChunk;
-
-Tokens Join(std::initializer_list<Tokens> parts) {
-  Tokens all;
-  for (const Tokens& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
 
 struct Setting {
   spec::ModelFamily family = spec::ModelFamily::kLlama;
@@ -41,9 +32,10 @@ struct Setting {
 /// Every family in f32, the first with each instruction set, the last on each bf16 unit; int8
 /// products with both.
 std::vector<Setting> Settings() {
-  std::vector<Setting> settings = {{spec::ModelFamily::kLlama, ElementType::kF32, {}},
-                                   {spec::ModelFamily::kQwen2, ElementType::kF32, {}},
-                                   {spec::ModelFamily::kQwen3, ElementType::kF32, {}}};
+  std::vector<Setting> settings;
+  for (const spec::FamilyTraits& traits : spec::Families()) {
+    settings.push_back({traits.family, ElementType::kF32, {}});
+  }
   for (const infer::cpu::Isa isa : infer::cpu::SupportedIsas()) {
     settings.push_back({spec::ModelFamily::kLlama, ElementType::kF32, isa});
   }
@@ -133,23 +125,7 @@ TEST_P(ModelParity, Case46CachedEqualsFreshBitForBit) {
 }
 
 TEST_P(ModelParity, Case46SplitPathsInArenaAndChunkEqualFreshBitForBit) {
-  // root -> a (in the arena, in two pieces) -> b (in this chunk) -> c, d; e continues a alone.
-  const Tokens a1 = MakeTokens(37, 1), a2 = MakeTokens(50, 2), b = MakeTokens(41, 3);
-  const Tokens c = MakeTokens(5, 4), d = MakeTokens(66, 5), e = MakeTokens(9, 6);
-  BatchBuilder anchor;
-  anchor.Add(a1, {}, {.first_slot = 7, .answer = false});
-  anchor.Add(a2, {{0, 37, kChunk}}, {.first_position = 37, .first_slot = 900, .answer = false});
-  loaded_.Run(anchor.batch());
-
-  const KeySpan s1{7, 37, kArena}, s2{900, 50, kArena};
-  BatchBuilder builder;
-  const std::int32_t b_row = builder.Add(b, {s1, s2}, {.first_position = 87, .answer = false});
-  const KeySpan s3{b_row, 41, kChunk};
-  builder.Add(c, {s1, s2, s3}, {.first_position = 128});
-  builder.Add(d, {s1, s2, s3}, {.first_position = 128});
-  builder.Add(e, {s1, s2}, {.first_position = 87});
-  const LoadedModel::Result result = loaded_.Run(builder.batch());
-  const std::vector<Tokens> paths = {Join({a1, a2, b, c}), Join({a1, a2, b, d}), Join({a1, a2, e})};
+  const auto [paths, result] = AnswerSplitPaths(loaded_);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     EXPECT_EQ(result.row(i), loaded_.Alone(paths[i])) << i;
     ExpectReference(result.row(i), paths[i]);
@@ -157,19 +133,10 @@ TEST_P(ModelParity, Case46SplitPathsInArenaAndChunkEqualFreshBitForBit) {
 }
 
 TEST_P(ModelParity, Case47ManyPartnersOfOneAnchorAnswerAsAlone) {
-  const Tokens anchor = MakeTokens(200, 1);
-  BatchBuilder first;
-  first.Add(anchor, {}, {.first_slot = 0, .answer = false});
-  loaded_.Run(first.batch());
-  BatchBuilder builder;
-  for (std::uint32_t i = 0; i < 40; ++i) {
-    builder.Add(MakeTokens(1 + i % 17, 50 + i), {{0, 200, kArena}}, {.first_position = 200});
-  }
-  const LoadedModel::Result result = loaded_.Run(builder.batch());
-  for (std::uint32_t i = 0; i < 40; i += 3) {
-    const Tokens path = Join({anchor, MakeTokens(1 + i % 17, 50 + i)});
-    EXPECT_EQ(result.row(i), loaded_.Alone(path)) << i;
-    ExpectReference(result.row(i), path);
+  const auto [paths, result] = AnswerPartners(loaded_, 40);
+  for (std::size_t i = 0; i < paths.size(); i += 3) {
+    EXPECT_EQ(result.row(i), loaded_.Alone(paths[i])) << i;
+    ExpectReference(result.row(i), paths[i]);
   }
 }
 
@@ -290,7 +257,7 @@ TEST_P(ModelParity, Case64WrongDescriptorsAreFarOutsideTheTolerance) {
 
 INSTANTIATE_TEST_SUITE_P(Settings, ModelParity, testing::ValuesIn(Settings()),
                          [](const auto& parameter) {
-                           std::string name(spec::NameOf(parameter.param.family));
+                           std::string name(spec::TraitsOf(parameter.param.family).name);
                            name += parameter.param.type == ElementType::kF32 ? "_f32" : "_bf16";
                            if (parameter.param.isa) {
                              name += "_";

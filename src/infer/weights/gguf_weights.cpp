@@ -125,7 +125,7 @@ std::int64_t InterleavedHead(std::string_view hf_name, std::int64_t rows,
                        hf_name.find("self_attn.k_proj.") != std::string_view::npos;
   // A count of rows that no whole number of heads makes is refused by its shape later.
   const bool whole = rows % spec.head_dim == 0;
-  return spec.family == spec::ModelFamily::kLlama && rotated && whole ? spec.head_dim : 0;
+  return spec::TraitsOf(spec.family).interleaved_in_gguf && rotated && whole ? spec.head_dim : 0;
 }
 
 std::int64_t InterleavedRow(std::int64_t row, std::int64_t head) {

@@ -116,7 +116,7 @@ class RandomWeights final : public WeightSource {
   base::Hash128 hash() const override {
     const spec::ModelSpec& s = spec_;
     return base::HashBytes(fmt::format("random {} {} {} {} {} {} {} {} {} {} {} {} {}", seed_,
-                                       spec::NameOf(s.family), s.layers, s.hidden, s.heads,
+                                       spec::TraitsOf(s.family).name, s.layers, s.hidden, s.heads,
                                        s.kv_heads, s.head_dim, s.ffn, s.vocabulary, s.qk_norm,
                                        s.qkv_bias, s.tied_head, s.context));
   }
