@@ -18,27 +18,16 @@
 
 #include "infer/counting/counting_backend.h"
 #include "infer/prompt_forest.h"
+#include "list_source.h"
 #include "process_usage.h"
 
 namespace {
 
+using quail::bench::ListSource;
 using quail::bench::PeakMegabytes;
 using quail::bench::ProcessorSeconds;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using Texts = std::vector<std::vector<TokenId>>;
-
-class ListSource final : public ChildSource {
- public:
-  explicit ListSource(const Texts& leaves) : leaves_(leaves) {}
-  std::uint64_t upper_bound() const override { return leaves_.size() - next_; }
-  void Next(std::size_t n, std::vector<Leaf>& leaves) override {
-    for (; n > 0 && next_ < leaves_.size(); --n, ++next_) leaves.push_back({next_, leaves_[next_]});
-  }
-
- private:
-  const Texts& leaves_;
-  std::size_t next_ = 0;
-};
 
 Texts MakeTexts(std::size_t count, std::size_t length, std::size_t common) {
   Texts texts(count);

@@ -19,31 +19,18 @@
 #include "infer/model.h"
 #include "infer/prompt_forest.h"
 #include "infer/weights/gguf_weights.h"
+#include "list_source.h"
 #include "process_usage.h"
 
 namespace {
 
+using quail::bench::ListSource;
 using quail::bench::ProcessorSeconds;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using Tokens = std::vector<TokenId>;
 
 constexpr std::size_t kAnchorTokens = 2000;
 constexpr std::size_t kPartnerTokens = 10;
-
-class ListSource final : public ChildSource {
- public:
-  explicit ListSource(std::span<const Tokens> leaves) : leaves_(leaves) {}
-  std::uint64_t upper_bound() const override { return leaves_.size() - next_; }
-  void Next(std::size_t n, std::vector<Leaf>& leaves) override {
-    for (; n > 0 && next_ < leaves_.size(); --n, ++next_) {
-      leaves.push_back({.index = next_, .tokens = leaves_[next_]});
-    }
-  }
-
- private:
-  std::span<const Tokens> leaves_;
-  std::size_t next_ = 0;
-};
 
 std::vector<Tokens> MakeTexts(std::size_t count, std::size_t length, std::uint64_t seed) {
   std::vector<Tokens> texts(count);

@@ -23,12 +23,14 @@
 #include "infer/prompt_forest.h"
 #include "infer/weights/fp8_block_weights.h"
 #include "infer/weights/random_weights.h"
+#include "list_source.h"
 #include "power_json.h"
 #include "quail/error.h"
 #include "spec/known_shapes.h"
 
 namespace {
 
+using quail::bench::ListSource;
 using namespace quail::infer;  // NOLINT(google-build-using-namespace)
 using Texts = std::vector<std::vector<TokenId>>;
 
@@ -71,19 +73,6 @@ Texts MakeTexts(const std::vector<std::size_t>& lengths, std::size_t added, std:
   }
   return texts;
 }
-
-class ListSource final : public ChildSource {
- public:
-  explicit ListSource(const Texts& leaves) : leaves_(leaves) {}
-  std::uint64_t upper_bound() const override { return leaves_.size() - next_; }
-  void Next(std::size_t n, std::vector<Leaf>& leaves) override {
-    for (; n > 0 && next_ < leaves_.size(); --n, ++next_) leaves.push_back({next_, leaves_[next_]});
-  }
-
- private:
-  const Texts& leaves_;
-  std::size_t next_ = 0;
-};
 
 /// Parents below one preamble, and the leaves that each of them is asked with.
 struct Shape {

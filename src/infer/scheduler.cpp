@@ -162,8 +162,6 @@ void Scheduler::Receive(Source& source) {
     if (static_cast<std::int64_t>(length) <= limit) return false;
     too_long_.push_back({SourceId(source.id), leaf.index, 0.0F, static_cast<std::uint32_t>(length),
                          AnswerState::kTooLong});
-    if (source.step >= too_long_steps_.size()) too_long_steps_.resize(source.step + 1U);
-    ++too_long_steps_[source.step];
     return true;
   };
   std::vector<Leaf>& leaves = source.window->leaves;

@@ -68,9 +68,6 @@ class Scheduler {
 
   /// Answers of leaves that are too long, to be delivered.
   std::vector<Answer>& too_long() { return too_long_; }
-  std::uint64_t too_long_asks(std::uint16_t step) const {
-    return step < too_long_steps_.size() ? too_long_steps_[step] : 0;
-  }
 
  private:
   struct Group {
@@ -105,7 +102,6 @@ class Scheduler {
   std::vector<Group> groups_;
   std::vector<std::uint32_t> answered_groups_;
   std::vector<Answer> too_long_;
-  std::vector<std::uint64_t> too_long_steps_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sort_keys_;
   std::vector<Leaf> sorted_;
   std::uint64_t waiting_ = 0;

@@ -15,7 +15,6 @@ namespace quail::optimizer {
 enum class AnchorRule : std::uint8_t {
   kData,       ///< the side that makes the whole domain cheaper, from token counts alone
   kAsWritten,  ///< the side of slot {0}
-  kPlan,       ///< the search chooses; as kData until there is one
 };
 
 struct OptimizerOptions {

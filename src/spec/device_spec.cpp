@@ -59,17 +59,6 @@ const DeviceSpec* FindDevice(std::string_view name) {
   return nullptr;
 }
 
-DeviceSpec MeasuredComputer(std::string name, double f32_rate, double bf16_rate, double bandwidth) {
-  DeviceSpec device;
-  device.name = std::move(name);
-  device.f32_rate = f32_rate;
-  device.bf16_rate = bf16_rate;
-  device.bandwidth = bandwidth;
-  device.source = "measured by quail calibrate";
-  device.measured = MeasuredRates{1, 1, 0, device.source};
-  return device;
-}
-
 DeviceSpec UncalibratedCpu(unsigned threads) {
   const double cores = std::max(1U, threads);
   DeviceSpec device;

@@ -43,8 +43,6 @@ std::span<const DeviceSpec> KnownDevices();
 /// if none.
 const DeviceSpec* FindDevice(std::string_view name);
 
-/// The row of a computer whose rates were measured; a rate of 0 was not.
-DeviceSpec MeasuredComputer(std::string name, double f32_rate, double bf16_rate, double bandwidth);
 /// A computer's row before it was calibrated: an order of magnitude, for plans only.
 DeviceSpec UncalibratedCpu(unsigned threads);
 

@@ -410,13 +410,6 @@ std::optional<double> GgufFile::FindNumber(std::string_view key) const {
   return static_cast<double>(*value);
 }
 
-std::optional<bool> GgufFile::FindBool(std::string_view key) const {
-  if (!Has(key)) return std::nullopt;
-  const Entry& entry = Require(key);
-  if (entry.type != ValueType::kBool) WrongType(key, entry, "a truth value");
-  return Load<std::uint8_t>(bytes_, entry.offset) != 0;
-}
-
 std::string_view GgufFile::String(std::string_view key) const {
   Require(key);
   return *FindString(key);
@@ -458,16 +451,6 @@ std::vector<std::int32_t> GgufFile::Ints(std::string_view key) const {
       WrongType(key, entry, "an array of 32-bit integers");
     }
     values.push_back(static_cast<std::int32_t>(*value));
-  }
-  return values;
-}
-
-std::vector<float> GgufFile::Floats(std::string_view key) const {
-  const Entry& entry = RequireArray(key);
-  if (entry.element != ValueType::kFloat32) WrongType(key, entry, "an array of f32");
-  std::vector<float> values(static_cast<std::size_t>(entry.count));
-  if (!values.empty()) {
-    std::memcpy(values.data(), bytes_.data() + entry.offset, values.size() * sizeof(float));
   }
   return values;
 }

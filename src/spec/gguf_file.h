@@ -68,7 +68,6 @@ class GgufFile {
   std::optional<std::uint64_t> FindUint(std::string_view key) const;
   /// f32, f64 or any integer type.
   std::optional<double> FindNumber(std::string_view key) const;
-  std::optional<bool> FindBool(std::string_view key) const;
   std::string_view String(std::string_view key) const;
   std::uint64_t Uint(std::string_view key) const;
   double Number(std::string_view key) const;
@@ -76,8 +75,6 @@ class GgufFile {
   std::vector<std::string_view> Strings(std::string_view key) const;
   /// An array of any integer type of at most 32 bits.
   std::vector<std::int32_t> Ints(std::string_view key) const;
-  /// An array of f32.
-  std::vector<float> Floats(std::string_view key) const;
 
   std::span<const GgufTensor> tensors() const { return tensors_; }
   /// nullptr when there is none.

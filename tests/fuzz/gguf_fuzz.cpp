@@ -45,7 +45,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Allow([&] { quail::spec::ReadModelSpec(*file); });
     Allow([&] { file->Strings("tokenizer.ggml.tokens"); });
     Allow([&] { file->Ints("tokenizer.ggml.token_type"); });
-    Allow([&] { file->Floats("tokenizer.ggml.scores"); });
   });
   return 0;
 }

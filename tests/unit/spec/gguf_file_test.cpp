@@ -46,7 +46,6 @@ TEST(GgufFile, ReadsMetadataAndTensors) {
   EXPECT_EQ(file->String("general.architecture"), "llama");
   EXPECT_EQ(file->Uint("llama.block_count"), 1U);
   EXPECT_FLOAT_EQ(static_cast<float>(file->Number("llama.rope.freq_base")), 5000.0F);
-  EXPECT_EQ(file->FindBool("flag"), true);
   EXPECT_EQ(file->FindUint("absent"), std::nullopt);
   EXPECT_EQ(file->Strings("words"), (std::vector<std::string_view>{"a", "", "longer"}));
   const GgufTensor* q = file->FindTensor("blk.0.attn_q.weight");
