@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
 """Run clang-tidy on the product's sources, each file again only when something it reads changed.
 
-    tidy.py BUILD_FOLDER      a folder with compile_commands.json (preset tidy)
+    tidy.py BUILD_FOLDER                the files that differ from the branch `main` of origin
+    tidy.py BUILD_FOLDER PATH ..        these files, or all below these folders
+    tidy.py BUILD_FOLDER src apps       all; half an hour a core
 
-What was clean is remembered in BUILD_FOLDER/clean/ by a hash of the preprocessed file and the checks.
+BUILD_FOLDER has compile_commands.json (preset tidy). A header is checked with a source that includes
+it. What was clean is remembered in BUILD_FOLDER/clean/ by a hash of the preprocessed file and the
+checks.
 """
 
 import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,6 +22,41 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("src/", "apps/")
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def changed_files():
+    """Paths that differ from where this branch left origin's main, uncommitted ones included."""
+    base = git("merge-base", "HEAD", "origin/main") or ["HEAD"]
+    return git("diff", "--name-only", base[0]) + git("ls-files", "-o", "--exclude-standard")
+
+
+def source_of(header, sources):
+    """The source that checks a header: its own, else one that includes it, else None."""
+    own = header.removesuffix(".h") + ".cpp"
+    if own in sources:
+        return own
+    name = header.removeprefix("src/").removeprefix("include/")
+    line = re.compile(rf'^#include "(?:{re.escape(name)}|{re.escape(Path(name).name)})"', re.M)
+    return next((s for s in sources if line.search((ROOT / s).read_text())), None)
+
+
+def chosen(paths, sources):
+    """The sources to check for what the user names; empty: for what changed."""
+    if paths:
+        named = [Path(os.path.relpath(p, ROOT)).as_posix() for p in paths]
+        headers = [n for n in named if n.endswith(".h")]
+        folders = tuple(f"{n}/" for n in named)
+        found = {s for s in sources if s in named or s.startswith(folders)}
+    else:
+        changed = changed_files()
+        headers = [c for c in changed if c.endswith(".h") and (ROOT / c).exists()]
+        found = set(sources).intersection(changed)
+    return found | {source_of(h, sources) for h in headers} - {None}
 
 
 def preprocessed_hash(entry):
@@ -49,11 +89,14 @@ def main():
     build = Path(sys.argv[1])
     clean = build / "clean"
     clean.mkdir(exist_ok=True)
-    entries = [e for e in json.loads((build / "compile_commands.json").read_text())
-               if Path(e["file"]).relative_to(ROOT).as_posix().startswith(FOLDERS)]
-    if not entries:
-        print("error: no source of the product in compile_commands.json", file=sys.stderr)
+    commands = json.loads((build / "compile_commands.json").read_text())
+    sources = {Path(e["file"]).relative_to(ROOT).as_posix(): e for e in commands}
+    sources = {path: e for path, e in sources.items() if path.startswith(FOLDERS)}
+    files = chosen(sys.argv[2:], list(sources))
+    if sys.argv[2:] and not files:
+        print("error: no source of the product there", file=sys.stderr)
         return 1
+    entries = [sources[path] for path in sorted(files)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         complaints = list(filter(None, pool.map(lambda e: check(e, build, clean), entries)))
     print(*complaints, sep="\n", end="")
