@@ -4,6 +4,7 @@
     lint.py [ROOT]      exit 0, or 1 with one line a violation; prints the largest files, functions
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -212,6 +213,32 @@ def unlisted_sources(root, paths):
                 break
 
 
+MENTION = re.compile(r"`([^`\n]+)`|\]\(([^)#\s]+)")
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
+
+
+def lost_paths(texts, paths):
+    """Paths in Markdown that lead nowhere: links, and what `..` names below the root or src/.
+    `plan/binder` stands for plan/binder.h and .cpp."""
+    folders = {str(folder) for path in paths for folder in Path(path).parents} - {"."}
+    known = folders | {name for path in paths for name in (path, path.rpartition(".")[0])}
+    for page in texts:
+        if not page.endswith(".md"):
+            continue
+        for match in MENTION.finditer(texts[page]):
+            code, link = match.groups()
+            if link and "://" not in link:
+                named = [Path(os.path.normpath(Path(page).parent / link)).as_posix()]
+            else:
+                named = [word.rstrip("/.") for word in re.split(r"[\s,;:()]+", code or "")
+                         if PATH.fullmatch(word)]
+                named = [word for word in named
+                         if {word.split("/")[0], f"src/{word.split('/')[0]}"} & folders]
+            for path in named:
+                if not {path, f"src/{path}"} & known:
+                    yield page, line_of(texts[page], match.start()), f"no such file: {path}"
+
+
 def files_of(root):
     """Paths of all files that git does not ignore (of all files where there is no git)."""
     done = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
@@ -224,7 +251,8 @@ def files_of(root):
 def check_tree(root):
     """All violations as (path, line, message), and {path: text} of what was read."""
     texts = {}
-    for path in files_of(root):
+    paths = files_of(root)
+    for path in paths:
         try:
             texts[path] = (root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
@@ -232,6 +260,7 @@ def check_tree(root):
     violations = [(path, line, message) for path, text in texts.items()
                   for rule in RULES for line, message in rule(path, text)]
     violations += unlisted_sources(root, texts)
+    violations += lost_paths(texts, paths)
     return violations, texts
 
 

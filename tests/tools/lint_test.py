@@ -102,6 +102,14 @@ class LintTest(unittest.TestCase):
         self.assert_found("src/sql/a.cpp", "int a;\n", "not in src/sql/CMakeLists.txt", lists)
         self.assert_clean("src/sql/b.cpp", "int a;\n", lists)
 
+    def test_paths_in_pages(self):
+        files = {"src/plan/binder.h": "#pragma once\n", "src/a.bin": "\0", "docs/sql.md": "# SQL\n"}
+        self.assert_found("README.md", "see `plan/blinder`, `plan/binder.h` ..\n", "plan/blinder", files)
+        self.assert_found("README.md", "[a](docs/sqk.md)\n", "docs/sqk.md", files)
+        self.assert_found("docs/a.md", "[a](docs/sql.md)\n", "docs/docs/sql.md", files)
+        self.assert_clean("docs/a.md", "[a](sql.md#x) [b](../src/) `plan/binder` `src/a.bin`,"
+                          " `./dev x`, `build/x`, `src/<name>.h`\n", files)
+
 
 if __name__ == "__main__":
     unittest.main()
