@@ -133,6 +133,25 @@ std::string DomainQuery::RowNumber(RelationId relation) const {
   return fmt::format("{}.quail_row", Quoted(plan_.relations[relation.value()].alias));
 }
 
+std::vector<std::string> DomainQuery::RowNumbers(const Relations& relations) const {
+  std::vector<std::string> columns;
+  for (const RelationId relation : relations) {
+    columns.push_back(fmt::format("{} AS q{}", RowNumber(relation), columns.size()));
+  }
+  return columns;
+}
+
+std::string DomainQuery::Rows(const std::vector<std::string>& columns, const OpenRows& open,
+                              const std::string& guard) const {
+  std::vector<std::string> terms;
+  for (const RelationId relation : open.relations) {
+    terms.push_back(fmt::format("{} = {}.q{}", RowNumber(relation), open.table, terms.size()));
+  }
+  if (!guard.empty()) terms.push_back(fmt::format("({})", guard));
+  return fmt::format("SELECT {} FROM {}, {} WHERE {}", fmt::join(columns, ", "),
+                     FromList(open.relations), open.table, fmt::join(terms, " AND "));
+}
+
 std::string DomainQuery::Rows(const std::vector<std::string>& columns, const Relations& relations,
                               const std::string& guard) const {
   std::vector<std::string> terms = Terms(relations);

@@ -19,8 +19,18 @@ class DomainQuery {
   /// Whether conditions without AI calls tie two relations together, directly or through others.
   bool Linked(plan::RelationId a, plan::RelationId b) const;
 
-  /// A relation's row numbers.
-  std::string RowNumber(plan::RelationId relation) const;
+  /// The rows of some relations that are still open, by their numbers: a temp table with a column
+  /// q0, q1, .. a relation, each combination once.
+  struct OpenRows {
+    std::string table;
+    std::vector<plan::RelationId> relations;
+  };
+  /// The columns that Rows must select for such a table.
+  std::vector<std::string> RowNumbers(const std::vector<plan::RelationId>& relations) const;
+  /// SELECT columns FROM the open rows WHERE `guard`, if not empty. What Rows tests the table was
+  /// made with.
+  std::string Rows(const std::vector<std::string>& columns, const OpenRows& open,
+                   const std::string& guard) const;
   /// SELECT columns FROM relations WHERE every condition about them that is decided, and `guard` if
   /// not empty; rows of linked other relations must exist.
   std::string Rows(const std::vector<std::string>& columns,
@@ -36,6 +46,7 @@ class DomainQuery {
   std::string ColumnOf(const plan::Argument& argument) const;
 
  private:
+  std::string RowNumber(plan::RelationId relation) const;
   std::vector<std::string> Terms(const std::vector<plan::RelationId>& relations) const;
   std::vector<plan::RelationId> LinkedOthers(const std::vector<plan::RelationId>& relations) const;
   std::string FromList(const std::vector<plan::RelationId>& relations) const;

@@ -318,18 +318,17 @@ void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
 }
 
 /// What the guards of a term's calls leave open. Calls in a long chain have those of all before
-/// them: of a term about one relation the rows that are open are kept every so many guards, so that
+/// them: the rows, or combinations of rows, that are open are kept every so many guards, so that
 /// each call reads but the last ones.
 class OpenRows {
  public:
   OpenRows(PlanDraft& draft, const plan::AiConjunct& term) : draft_(draft), term_(term) {}
 
-  std::string ConditionFor(const plan::GuardedCall& call) {
+  /// The SELECT of the columns of the rows on which a call must be asked.
+  std::string RowsFor(const plan::GuardedCall& call, const std::vector<std::string>& columns) {
     if (!IsBehindKept(call)) kept_ = nullptr;
-    if (Length(call) > kMostGuards && term_.relations.size() == 1) Keep(call);
-    const std::string rest = plan::ConditionSql(call.guard, kept_);
-    if (kept_ == nullptr) return rest;
-    return rest.empty() ? InTable() : fmt::format("{} AND {}", InTable(), rest);
+    if (Length(call) > kMostGuards && !term_.relations.empty()) Keep(call);
+    return Rows(columns, plan::ConditionSql(call.guard, kept_));
   }
 
  private:
@@ -346,30 +345,29 @@ class OpenRows {
     for (const plan::Guard* at = call.guard.get(); at != kept_; at = at->before.get()) ++length;
     return length;
   }
-  std::string RowNumber() const { return draft_.query.RowNumber(term_.relations[0]); }
-  std::string InTable() const {
-    return fmt::format("{} IN (SELECT quail_row FROM {})", RowNumber(), table_);
+  std::string Rows(const std::vector<std::string>& columns, const std::string& condition) const {
+    if (kept_ != nullptr) return draft_.query.Rows(columns, open_, condition);
+    return draft_.query.Rows(columns, term_.relations, condition);
   }
   /// With all guards but the last, which may be this call's alone (THEN).
   void Keep(const plan::GuardedCall& call) {
     const auto& relation = draft_.logical.relations[term_.relations[0].value()];
-    const std::string rest = plan::ConditionSql(call.guard->before, kept_);
-    const std::string condition =
-        kept_ == nullptr ? rest : fmt::format("{} AND {}", InTable(), rest);
-    const std::string rows = draft_.query.Rows({RowNumber()}, term_.relations, condition);
-    table_ = fmt::format("\"{}_open_{}\"", relation.table, draft_.plan.steps.size());
+    const std::string rows = Rows(draft_.query.RowNumbers(term_.relations),
+                                  plan::ConditionSql(call.guard->before, kept_));
+    open_ = {fmt::format("\"{}_open_{}\"", relation.table, draft_.plan.steps.size()),
+             term_.relations};
     kept_ = call.guard->before.get();
     StepEstimate estimate;
     estimate.name = fmt::format("keep open {}", relation.alias);
-    AddStep(draft_, RelationalStep{fmt::format("CREATE TEMP TABLE {} AS {}", table_, rows)},
+    AddStep(draft_, RelationalStep{fmt::format("CREATE TEMP TABLE {} AS {}", open_.table, rows)},
             std::move(estimate));
-    draft_.plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table_));
+    draft_.plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", open_.table));
   }
 
   PlanDraft& draft_;
   const plan::AiConjunct& term_;
-  const plan::Guard* kept_ = nullptr;  ///< the last guard that `table_` is made with
-  std::string table_;
+  const plan::Guard* kept_ = nullptr;  ///< the last guard that `open_` is made with
+  DomainQuery::OpenRows open_;
 };
 
 /// Conditions under OR, NOT and CASE: each call where its guard leaves the condition open.
@@ -384,8 +382,7 @@ void PlaceGuarded(PlanDraft& draft) {
         columns.push_back(draft.query.ColumnOf(argument));
       }
       if (columns.empty()) columns.emplace_back("1");
-      PlaceColumn(draft, guarded.call,
-                  draft.query.Rows(columns, term.relations, open.ConditionFor(guarded)));
+      PlaceColumn(draft, guarded.call, open.RowsFor(guarded, columns));
     }
     draft.query.Decide(conjunct);
   }

@@ -60,11 +60,11 @@ class PlanBuilder {
     return *this;
   }
   /// A term of calls with a guard g0, g1 .. each behind those of all before it.
-  PlanBuilder& Chain(std::uint32_t relation, std::size_t calls) {
-    plan::AiConjunct term{"chain", {}, {RelationId(relation)}, false, false};
+  PlanBuilder& Chain(const std::vector<std::uint32_t>& relations, std::size_t calls) {
+    plan::AiConjunct term{"chain", {}, {relations.begin(), relations.end()}, false, false};
     std::shared_ptr<const plan::Guard> guard;
     for (std::size_t i = 0; i < calls; ++i) {
-      term.calls.push_back({AddCall({relation}, std::nullopt), guard});
+      term.calls.push_back({AddCall(relations, std::nullopt), guard});
       guard = Guarded(fmt::format("g{}", i), guard);
     }
     plan_.ai_conjuncts.push_back(std::move(term));
@@ -236,7 +236,7 @@ TEST(Optimizer, ConditionsUnderOrComeAfterThePredicates) {
 
 TEST(Optimizer, ACallInALongChainReadsTheLastGuardsOfIt) {
   PlanBuilder builder;
-  builder.Relation(100, 300).Chain(0, 50);
+  builder.Relation(100, 300).Chain({0}, 50);
   const PhysicalPlan plan = builder.Optimize();
   ASSERT_EQ(plan.steps.size(), 53U) << "the open rows are kept three times";
   EXPECT_EQ(StepAt<AskColumnStep>(plan, 16).domain_sql,
@@ -244,13 +244,13 @@ TEST(Optimizer, ACallInALongChainReadsTheLastGuardsOfIt) {
             "g5 AND g6 AND g7 AND g8 AND g9 AND g10 AND g11 AND g12 AND g13 AND g14 AND g15)");
   EXPECT_EQ(
       StepAt<RelationalStep>(plan, 17).sql,
-      "CREATE TEMP TABLE \"m0_open_17\" AS SELECT \"r0\".quail_row FROM \"m0\" AS \"r0\" WHERE "
+      "CREATE TEMP TABLE \"m0_open_17\" AS SELECT \"r0\".quail_row AS q0 FROM \"m0\" AS \"r0\" "
+      "WHERE "
       "(g0 AND g1 AND g2 AND g3 AND g4 AND g5 AND g6 AND g7 AND g8 AND g9 AND g10 AND g11 AND "
       "g12 AND g13 AND g14 AND g15)");
-  EXPECT_EQ(
-      StepAt<AskColumnStep>(plan, 18).domain_sql,
-      "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\" WHERE (\"r0\".quail_row IN (SELECT quail_row "
-      "FROM \"m0_open_17\") AND g16)");
+  EXPECT_EQ(StepAt<AskColumnStep>(plan, 18).domain_sql,
+            "SELECT \"r0\".\"t0\" FROM \"m0\" AS \"r0\", \"m0_open_17\" WHERE \"r0\".quail_row = "
+            "\"m0_open_17\".q0 AND (g16)");
   std::size_t longest = 0;
   for (const plan::Step& step : plan.steps) {
     if (const auto* column = std::get_if<AskColumnStep>(&step)) {
@@ -259,6 +259,23 @@ TEST(Optimizer, ACallInALongChainReadsTheLastGuardsOfIt) {
   }
   EXPECT_LT(longest, 250U);
   EXPECT_EQ(plan.cleanup_sql.size(), 3U);
+}
+
+TEST(Optimizer, OpenCombinationsOfRowsAreKeptForALongChainAboutSeveralRelations) {
+  PlanBuilder builder;
+  builder.Relation(100, 300).Relation(20, 10).Equal(0, 1).Chain({0, 1}, 50);
+  const PhysicalPlan plan = builder.Optimize();
+  ASSERT_EQ(plan.steps.size(), 53U);
+  EXPECT_TRUE(StepAt<RelationalStep>(plan, 17).sql.starts_with(
+      "CREATE TEMP TABLE \"m0_open_17\" AS SELECT \"r0\".quail_row AS q0, \"r1\".quail_row AS q1 "
+      "FROM \"m0\" AS \"r0\", \"m1\" AS \"r1\" WHERE (r0.k = r1.k) AND (g0 AND g1"))
+      << StepAt<RelationalStep>(plan, 17).sql;
+  const std::string& domain = StepAt<AskColumnStep>(plan, 18).domain_sql;
+  EXPECT_NE(domain.find(" FROM \"m0\" AS \"r0\", \"m1\" AS \"r1\", \"m0_open_17\" WHERE "
+                        "\"r0\".quail_row = \"m0_open_17\".q0 AND \"r1\".quail_row = "
+                        "\"m0_open_17\".q1 AND (g16)"),
+            std::string::npos)
+      << domain;
 }
 
 TEST(Optimizer, AStepStopsEarlyWhereItDecidesALimitedBlockAlone) {
