@@ -9,6 +9,7 @@
 #include "plan/logical.h"
 #include "plan/source_text.h"
 #include "plan/sql_writer.h"
+#include "plan/statement_values.h"
 #include "sql/duckdb_ast.h"
 
 namespace quail::plan {
@@ -41,6 +42,7 @@ struct BindState {
   SqlWriter writer;
   std::string prefix;
   std::set<std::string> volatile_macros;
+  StatementValues values;
   LogicalPlan plan;
   std::uint32_t tables = 0;
   std::uint32_t id_columns = 0;

@@ -7,6 +7,8 @@
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
 #include "plan/exists_form.h"
+#include "plan/method_calls.h"
+#include "plan/result_names.h"
 #include "plan/stand_in.h"
 #include "plan/volatile_functions.h"
 #include "sql/lexer.h"
@@ -41,16 +43,6 @@ bool BlockAsks(const Json& node, bool top) {
   if (!node.is_structured() || (!top && sql::IsQueryNode(node))) return false;
   return std::any_of(node.begin(), node.end(),
                      [](const Json& child) { return BlockAsks(child, false); });
-}
-
-/// Results whose subqueries ask have the name that their text gives, not that of what becomes of
-/// it.
-void NameByText(Json& select, const SqlWriter& writer) {
-  for (Json& expression : select["select_list"]) {
-    const bool named = !sql::AliasOf(expression).empty() || sql::ClassOf(expression) == "STAR";
-    if (named || IsAiCall(expression) || !ContainsAiCall(expression)) continue;
-    expression["alias"] = writer.PrintExpression(expression);
-  }
 }
 
 /// The first AI call at or below a node, in the order of the tree.
@@ -103,7 +95,7 @@ class StatementBinder {
     std::vector<VisibleCte> ctes = outer;
     AddCtes(node, ctes);
     const bool is_select = sql::TypeOf(node) == "SELECT_NODE";
-    if (is_select) NameByText(node, state_.writer);
+    if (is_select) NameByText(node, ContainsAiCall, state_.writer);
     if (is_select && !place.on_demand) UseExists(state_, node, ctes);
     if (is_select && BlockAsks(node, true)) {
       BlockBinder(state_, node, {ctes, place.nested, place.on_demand, place.exists}).Bind();
@@ -194,10 +186,13 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   } catch (const Error& error) {
     throw source.Moved(NamedPivot(error));
   }
-  RefuseInLambda(tree, {}, source);
   BindState state(catalog, source, input.table_prefix);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   if (!views) CheckByEngine(tree, source, catalog);
+  SpellMethodCalls(tree, catalog, state.writer);
+  RefuseInLambda(tree, {}, source);
+  state.values = StatementValues(tree, catalog, state.writer);
+  state.values.ReplaceCalls(tree, state.writer);
   state.volatile_macros = VolatileMacros(tree, catalog);
   const std::vector<VisibleCte> none;
   StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});

@@ -5,6 +5,7 @@
 
 #include "fmt/format.h"
 #include "plan/ai_call.h"
+#include "plan/result_names.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -25,6 +26,22 @@ bool AsksInside(const Json& node) {
   return std::any_of(node.begin(), node.end(), [](const Json& child) { return AsksInside(child); });
 }
 
+/// Whether a query nested in `node` has a FROM item of that name.
+bool NamesTable(const Json& node, const std::string& name, bool nested) {
+  const bool item = nested && !sql::IsExpression(node) && node.is_object() &&
+                    node.contains("alias") && sql::TypeOf(node) != "JOIN";
+  if (item) {
+    const std::string_view alias = sql::AliasOf(node);
+    if (sql::SameWord(alias.empty() ? sql::TextMember(node, "table_name") : alias, name)) {
+      return true;
+    }
+  }
+  if (!node.is_structured()) return false;
+  return std::any_of(node.begin(), node.end(), [&](const Json& child) {
+    return NamesTable(child, name, nested || sql::IsQueryNode(child));
+  });
+}
+
 }  // namespace
 
 BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place)
@@ -43,11 +60,13 @@ BlockBinder::BlockBinder(BindState& state, Json& select, const BlockPlace& place
 
 void BlockBinder::Bind() {
   NameUnnamedItems();
-  on_demand_ = place_.on_demand || ReadsAiRows() || !DescribeItems() || ShowsAddedColumns();
+  const bool described = !place_.on_demand && !ReadsAiRows() && DescribeItems();
+  if (described) ReplaceValueNames();
+  on_demand_ = !described || SharesAlias() || !ShortenSchemaNames(select_, false) ||
+               !DescribeVirtualColumns() || ShowsAddedColumns();
   if (on_demand_) return BindOnDemand();
   if (StopsEarly()) return BindEarlyStop();
   AddItems();
-  ShortenSchemaNames(select_);
   ReplaceNaturalJoins();
   for (Json* expression : sql::ExpressionsOf(select_)) {
     const bool where = expression == &select_["where_clause"];
@@ -127,19 +146,81 @@ void BlockBinder::AddItems() {
   }
 }
 
-/// schema.table.column as table.column, the name that the relation's table answers to.
-void BlockBinder::ShortenSchemaNames(Json& node) {
-  const std::vector<std::string> path = sql::ColumnPath(node);
-  if (path.size() > 2) {
-    for (const FromItem& item : from_.items) {
-      if (!item.schema.empty() && sql::SameWord(item.schema, path[0]) &&
-          sql::SameWord(item.table, path[1])) {
-        node["column_names"].erase(0);
-        return;
-      }
+/// `FROM t, s.t`: only the engine tells them apart.
+bool BlockBinder::SharesAlias() const {
+  std::set<std::string> seen;
+  return !std::all_of(from_.items.begin(), from_.items.end(), [&seen](const FromItem& item) {
+    return seen.insert(sql::LowerCase(item.alias)).second;
+  });
+}
+
+/// How many parts of a column's name stand before the table's name and say that it is this item's;
+/// 0: it is not, or not by such parts.
+std::size_t BlockBinder::QualifiersOf(const std::vector<std::string>& path, std::size_t index) {
+  const FromItem& item = from_.items[index];
+  if (item.renamed || item.table.empty()) return 0;
+  for (const std::size_t count : {1U, 2U}) {
+    if (path.size() < count + 2 || !sql::SameWord(path[count], item.table)) continue;
+    if (FindColumn(item.columns, path[count + 1]) < 0 && path[count + 1] != "rowid") continue;
+    const bool written = count == 1 && sql::SameWord(path[0], item.schema);
+    std::string column;
+    for (std::size_t i = 0; i <= count + 1; ++i) {
+      column += fmt::format("{}{}", i == 0 ? "" : ".", sql::QuoteIdentifier(path[i]));
     }
+    if (written || Selects(index, writer_.ParseExpression(column))) return count;
   }
-  sql::ForEachChild(node, [this](Json& child) { ShortenSchemaNames(child); });
+  return 0;
+}
+
+/// schema.table.column as table.column, the name that the relation's table answers to. False where
+/// in a nested query that would be a table of its own.
+bool BlockBinder::ShortenSchemaNames(Json& node, bool nested) {
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  const bool is_struct = path.size() > 2 && scope_.IsColumn(path[0], path[1]);
+  for (std::size_t i = 0; path.size() > 2 && !is_struct && i < items_.size(); ++i) {
+    const std::size_t count = QualifiersOf(path, i);
+    if (count == 0) continue;
+    if (nested && NamesTable(select_, from_.items[i].alias, false)) return false;
+    for (std::size_t part = 0; part < count; ++part) node["column_names"].erase(0);
+    return true;
+  }
+  bool all = true;
+  sql::ForEachChild(node, [&](Json& child) {
+    all = ShortenSchemaNames(child, nested || sql::IsQueryNode(child)) && all;
+  });
+  return all;
+}
+
+/// Names that are no columns and stand for functions become their values; parameters of lambdas
+/// hide them.
+void BlockBinder::ReplaceValueNames(Json& node, const std::set<std::string>& names) {
+  if (sql::IsQueryNode(node) || sql::ClassOf(node) == "LAMBDA") return;
+  if (const Json* value = state_.values.ValueOf(node)) {
+    if (names.contains(sql::LowerCase(sql::ColumnPath(node).at(0)))) return;
+    const std::string alias(sql::AliasOf(node));
+    node = Json(*value);
+    node["alias"] = alias;
+    return;
+  }
+  sql::ForEachChild(node, [&](Json& child) { ReplaceValueNames(child, names); });
+}
+
+void BlockBinder::ReplaceValueNames() {
+  std::set<std::string> names;
+  for (const FromItem& item : from_.items) {
+    for (const columnar::Field& field : item.columns) names.insert(sql::LowerCase(field.name));
+  }
+  for (const Json& result : select_["select_list"]) {
+    names.insert(sql::LowerCase(sql::AliasOf(result)));
+  }
+  const std::function<bool(const Json&)> reads_value = [&](const Json& node) {
+    if (state_.values.ValueOf(node) != nullptr) return true;
+    if (sql::IsQueryNode(node) || !node.is_structured()) return false;
+    return std::any_of(node.begin(), node.end(), reads_value);
+  };
+  NameByText(select_, reads_value, writer_);
+  for (Json* expression : sql::ExpressionsOf(select_)) ReplaceValueNames(*expression, names);
+  for (const FromJoin& join : from_.joins) ReplaceValueNames((*join.node)["condition"], names);
 }
 
 /// NATURAL would pair our own columns: it becomes USING over the columns that both sides have.
@@ -149,7 +230,9 @@ void BlockBinder::ReplaceNaturalJoins() {
     Json common = Json::array();
     for (std::size_t left = 0; left < items_.size(); ++left) {
       if (!Has(join.left, left)) continue;
-      for (const columnar::Field& field : from_.items[left].columns) {
+      const columnar::Schema& columns = from_.items[left].columns;
+      for (std::size_t c = 0; c < from_.items[left].shown_columns(); ++c) {
+        const columnar::Field& field = columns[c];
         for (std::size_t right = 0; right < items_.size(); ++right) {
           const bool both =
               Has(join.right, right) && FindColumn(from_.items[right].columns, field.name) >= 0;

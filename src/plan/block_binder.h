@@ -72,11 +72,18 @@ class BlockBinder {
   // Names and shape.
   bool ReadsAiRows() const;
   bool DescribeItems();
+  bool DescribeVirtualColumns();
+  bool HasVirtualColumn(std::size_t item, const std::string& column);
+  bool Selects(std::size_t item, const sql::Json& reference);
+  void ReplaceValueNames();
+  void ReplaceValueNames(sql::Json& node, const std::set<std::string>& names);
   bool ShowsAddedColumns() const;
   void AddItems();
   std::optional<columnar::Schema> ColumnsOf(std::size_t item);
   void NameUnnamedItems();
-  void ShortenSchemaNames(sql::Json& node);
+  bool SharesAlias() const;
+  bool ShortenSchemaNames(sql::Json& node, bool nested);
+  std::size_t QualifiersOf(const std::vector<std::string>& path, std::size_t item);
   void ReplaceNaturalJoins();
   /// What the aliases of the select list stand for at a place.
   enum class AliasPlace { kWhere, kCall, kElsewhere };

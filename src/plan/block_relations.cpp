@@ -59,7 +59,52 @@ void Collect(const Json& node, bool nested, Mentions& mentions) {
   for (const Json& child : node) Collect(child, inside, mentions);
 }
 
+Mentions MentionsOf(const Json& select) {
+  Mentions mentions;
+  for (const Json& part : select) {
+    if (part.is_structured()) Collect(part, false, mentions);
+  }
+  return mentions;
+}
+
 }  // namespace
+
+/// Columns that `*` does not show, such as a table's rowid: a relation's table has them where the
+/// block mentions them, since it has others of its own. False where only the engine can tell whose
+/// they are.
+bool BlockBinder::DescribeVirtualColumns() {
+  const Mentions mentions = MentionsOf(select_);
+  for (const std::string name : {"rowid", "filename", "file_index", "file_row_number"}) {
+    const bool shown =
+        std::any_of(from_.items.begin(), from_.items.end(),
+                    [&name](const FromItem& item) { return FindColumn(item.columns, name) >= 0; });
+    const bool bare = mentions.alone.contains(name) && !shown;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const std::string qualified =
+          fmt::format("{}.{}", sql::LowerCase(from_.items[i].alias), name);
+      const bool mentioned = bare || mentions.qualified.contains(qualified);
+      if (!mentioned || !HasVirtualColumn(i, name)) continue;
+      if (shown || (bare && items_.size() > 1)) return false;
+      from_.items[i].columns.push_back({name, "VARCHAR"});
+      from_.items[i].virtual_columns.push_back(name);
+    }
+  }
+  return true;
+}
+
+bool BlockBinder::HasVirtualColumn(std::size_t item, const std::string& column) {
+  const std::string_view type = sql::TypeOf(*from_.items[item].node);
+  if (type != "BASE_TABLE" && type != "TABLE_FUNCTION") return false;
+  if (FindColumn(from_.items[item].columns, column) >= 0) return false;
+  return Selects(item, writer_.ParseExpression(ColumnSql(from_.items[item].alias, column)));
+}
+
+/// Whether the engine finds what a reference names in an item. What it does not find is another
+/// item's, or nobody's: the engine says so where it stands.
+bool BlockBinder::Selects(std::size_t item, const Json& reference) {
+  return state_.catalog.Binds(
+      WithVisibleCtes(writer_.MakeSelect({reference}, *from_.items[item].node, {})));
+}
 
 void BlockBinder::ReplaceItems() {
   for (std::size_t i = 0; i < items_.size(); ++i) {
@@ -79,6 +124,10 @@ void BlockBinder::HideColumns(Json& node) {
       const FromItem& item = from_.items[i];
       if (alias.empty() ? !item.visible : !sql::SameWord(item.alias, alias)) continue;
       for (const IdColumn& column : items_[i].id_columns) excluded.push_back(column.name);
+      for (const std::string& column : item.virtual_columns) {
+        const bool once = std::find(excluded.begin(), excluded.end(), column) == excluded.end();
+        if (once) excluded.push_back(column);
+      }
       any = true;
     }
     if (any) excluded.push_back("quail_row");
@@ -99,10 +148,7 @@ void BlockBinder::HideColumns(Json& node) {
 /// Whether the block could show the columns that we add in a way that nothing hides: whole rows,
 /// columns by pattern or by number, a struct's members; or has columns named as ours are.
 bool BlockBinder::ShowsAddedColumns() const {
-  Mentions mentions;
-  for (const Json& part : select_) {
-    if (part.is_structured()) Collect(part, false, mentions);
-  }
+  const Mentions mentions = MentionsOf(select_);
   if (mentions.by_pattern || mentions.by_number) return true;
   const auto& items = from_.items;
   const auto has_column = [&](const std::string& name) {
@@ -125,10 +171,7 @@ bool BlockBinder::ShowsAddedColumns() const {
 }
 
 std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
-  Mentions mentions;
-  for (const Json& part : select_) {
-    if (part.is_structured()) Collect(part, false, mentions);
-  }
+  const Mentions mentions = MentionsOf(select_);
   const FromItem& item = from_.items[index];
   const std::string alias = sql::LowerCase(item.alias);
   const bool all = mentions.everything || mentions.all_of.contains(alias);
@@ -136,7 +179,8 @@ std::vector<std::string> BlockBinder::NeededColumns(std::size_t index) {
   std::set<std::string> seen;
   for (const columnar::Field& field : item.columns) {
     const std::string name = sql::LowerCase(field.name);
-    const bool mentioned = all || mentions.bare.contains(name) ||
+    const bool is_virtual = std::ranges::count(item.virtual_columns, name) > 0;
+    const bool mentioned = all || is_virtual || mentions.bare.contains(name) ||
                            mentions.qualified.contains(fmt::format("{}.{}", alias, name));
     if (mentioned && seen.insert(name).second) columns.push_back(field.name);
   }
@@ -156,8 +200,12 @@ std::string BlockBinder::CreateSql(std::size_t index,
                           : fmt::format(", quail_text_id(CAST({} AS VARCHAR)) AS {}",
                                         column.argument_sql, column.name);
   }
+  std::vector<Json> shown = {writer_.star()};
+  for (const std::string& column : item.virtual_columns) {
+    shown.push_back(writer_.ParseExpression(ColumnSql(item.alias, column)));
+  }
   const std::string inner = WithVisibleCtes(
-      writer_.MakeSelect({writer_.star()}, items_[index].source, items_[index].local_terms));
+      writer_.MakeSelect(std::move(shown), items_[index].source, items_[index].local_terms));
   return fmt::format("CREATE TEMP TABLE {} AS SELECT {} FROM ({}) AS {}",
                      sql::QuoteIdentifier(items_[index].table), list, inner,
                      sql::QuoteIdentifier(item.alias));

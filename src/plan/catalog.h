@@ -21,10 +21,14 @@ class Catalog {
   virtual ~Catalog() = default;
   /// Names and types of the columns that a SELECT would return (DESCRIBE); nothing is run.
   virtual columnar::Schema Columns(std::string_view select_sql) = 0;
+  /// Whether the engine knows all names of a SELECT.
+  virtual bool Binds(std::string_view select_sql) = 0;
   /// The engine's own parse of one SELECT statement, as json_serialize_sql writes it.
   virtual std::string Parse(std::string_view select_sql) = 0;
   /// The SQL text of such a tree (json_deserialize_sql).
   virtual std::string Print(std::string_view json) = 0;
+  /// The only row of a SELECT, as text; NULL is an empty one.
+  virtual std::vector<std::string> Row(std::string_view select_sql) = 0;
   /// The macros that users made; of several forms of one each.
   virtual std::vector<Macro> Macros() = 0;
 };

@@ -96,6 +96,7 @@ ItemSet Collect(Json& node, Below below, const SourceText& source, FromTree& tre
   FromItem item;
   item.node = &node;
   item.alias = AliasOfItem(node);
+  item.renamed = !sql::AliasOf(node).empty();
   item.schema = sql::TextMember(node, "schema_name");
   item.table = sql::TextMember(node, "table_name");
   item.core = below.core;

@@ -19,14 +19,19 @@ constexpr std::size_t kMaxItems = 64;
 /// A table, file, subquery or function in FROM: a leaf of the tree of joins.
 struct FromItem {
   sql::Json* node = nullptr;
-  std::string alias;   ///< its name for columns; may be empty
-  std::string schema;  ///< of a table named with one
-  std::string table;   ///< the table's own name
+  std::string alias;     ///< its name for columns; may be empty
+  bool renamed = false;  ///< by an alias: no qualified name is its
+  std::string schema;    ///< of a table named with one
+  std::string table;     ///< the table's own name
   bool core =
       true;  ///< every row of the result has a row of it, and every WHERE term may be tested on it
   bool missing = false;      ///< a row of the result may have NULLs in its place
   bool visible = true;       ///< `*` shows its columns (not the right side of SEMI and ANTI joins)
   columnar::Schema columns;  ///< filled by the binder
+  /// The last ones of `columns`, as many as these, are virtual: `*` does not show them (rowid).
+  std::vector<std::string> virtual_columns;
+
+  std::size_t shown_columns() const { return columns.size() - virtual_columns.size(); }
 };
 
 /// A JOIN of the tree.

@@ -228,7 +228,11 @@ NameScope::ArgumentReads NameScope::ResolveArgument(const Json& expression, bool
 void NameScope::Resolve(const Json& node, bool nested, ArgumentReads& reads) const {
   const std::string_view kind = sql::ClassOf(node);
   if (kind == "COLUMN_REF") {
-    if (!described_) return;
+    if (!described_) {
+      if (const auto path = sql::ColumnPath(node); path.size() == 1)
+        RefuseVolatile(sql::LowerCase(path[0]), node);
+      return;
+    }
     const auto items = ResolveColumn(node);
     if (!items && !nested && !reads.computed) FailAtUnknown(node);
     reads.items |= items.value_or(0);
@@ -236,10 +240,7 @@ void NameScope::Resolve(const Json& node, bool nested, ArgumentReads& reads) con
     return;
   }
   const std::string function = sql::FunctionName(node);
-  if (IsVolatile(function)) {
-    throw source_.At(node, ErrorCode::kUnsupported,
-                     "volatile functions in an argument of an AI call are not supported yet");
-  }
+  RefuseVolatile(function, node);
   const bool call = function.starts_with("quail_") || function.starts_with("ai_");
   if (kind == "WINDOW" || kind == "SUBQUERY" || kind == "LAMBDA" || call ||
       OneOf(kAggregates, function)) {
@@ -247,6 +248,12 @@ void NameScope::Resolve(const Json& node, bool nested, ArgumentReads& reads) con
   }
   if (!node.is_structured() || kind == "SUBQUERY") return;
   for (const Json& child : node) Resolve(child, nested, reads);
+}
+
+void NameScope::RefuseVolatile(const std::string& function, const Json& at) const {
+  if (!IsVolatile(function)) return;
+  throw source_.At(at, ErrorCode::kUnsupported,
+                   "volatile functions in an argument of an AI call are not supported yet");
 }
 
 std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
@@ -304,6 +311,12 @@ NameScope::Column NameScope::ColumnOf(const Json& expression) const {
   if (path.size() != 1 || sources == 0) return {};
   const auto item = static_cast<std::size_t>(std::countr_zero(sources));
   return {static_cast<int>(item), FindColumn(from_.items[item].columns, path[0])};
+}
+
+bool NameScope::IsColumn(const std::string& item, const std::string& column) const {
+  const int named = ItemNamed(item);
+  return named >= 0 &&
+         FindColumn(from_.items[static_cast<std::size_t>(named)].columns, column) >= 0;
 }
 
 const Json* NameScope::FirstColumnOfType(const Json& expression, std::string_view type) const {

@@ -68,6 +68,8 @@ class NameScope {
     int column = -1;
   };
   Column ColumnOf(const sql::Json& expression) const;
+  /// Whether an item of that name has that column.
+  bool IsColumn(const std::string& item, const std::string& column) const;
   /// The items whose column a name without a qualifier is, where it is seen: one, none, or more of
   /// them where it is ambiguous or where FULL JOIN .. USING merged it into the first that is not
   /// NULL.
@@ -78,6 +80,7 @@ class NameScope {
 
  private:
   bool IsVolatile(const std::string& function) const;
+  void RefuseVolatile(const std::string& function, const sql::Json& at) const;
   std::vector<std::size_t> ItemsWith(const std::string& column) const;
   std::vector<std::size_t> SeenItemsWith(const std::string& column) const;
   int ItemNamed(const std::string& alias) const;

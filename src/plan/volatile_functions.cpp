@@ -15,17 +15,23 @@ namespace {
 using sql::Json;
 using Names = std::set<std::string>;
 
-constexpr std::array<std::string_view, 19> kVolatileFunctions = {
+constexpr std::array<std::string_view, 22> kVolatileFunctions = {
     "random", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "nextval", "currval",
     "write_log", "stats",
     // The same within one run of a statement only.
     "now", "current_timestamp", "get_current_timestamp", "transaction_timestamp",
     "current_localtimestamp", "current_localtime", "get_current_time", "current_query_id",
-    "current_transaction_id"};
+    "current_transaction_id",
+    // Functions where they are no columns.
+    "current_time", "localtime", "localtimestamp"};
 
 void CollectFunctions(const Json& node, Names& functions) {
   const std::string function = sql::FunctionName(node);
   if (!function.empty() && !IsAiCall(node)) functions.insert(function);
+  const std::vector<std::string> path = sql::ColumnPath(node);
+  if (path.size() == 1 && IsVolatileFunction(sql::LowerCase(path[0]))) {
+    functions.insert(sql::LowerCase(path[0]));
+  }
   if (!node.is_structured()) return;
   for (const Json& child : node) CollectFunctions(child, functions);
 }

@@ -2,11 +2,21 @@
 
 #include "relational/sql_json.h"
 #include "session/describe.h"
+#include "session/user_position.h"
 
 namespace quail::session {
 
 columnar::Schema ConnectionCatalog::Columns(std::string_view select_sql) {
   return DescribeQuery(connection_, select_sql);
+}
+
+bool ConnectionCatalog::Binds(std::string_view select_sql) {
+  bool binds = false;
+  Quietly([&] {
+    DescribeQuery(connection_, select_sql);
+    binds = true;
+  });
+  return binds;
 }
 
 std::string ConnectionCatalog::Parse(std::string_view select_sql) {
@@ -15,6 +25,13 @@ std::string ConnectionCatalog::Parse(std::string_view select_sql) {
 
 std::string ConnectionCatalog::Print(std::string_view json) {
   return relational::DeserializeSql(connection_, json);
+}
+
+std::vector<std::string> ConnectionCatalog::Row(std::string_view select_sql) {
+  const auto rows = relational::QueryText(connection_, std::string(select_sql));
+  std::vector<std::string> row;
+  for (const auto& cell : rows.at(0)) row.push_back(cell.value_or(""));
+  return row;
 }
 
 std::vector<plan::Macro> ConnectionCatalog::Macros() {

@@ -15,8 +15,10 @@ class ConnectionCatalog : public plan::Catalog {
   explicit ConnectionCatalog(relational::Connection& connection) : connection_(connection) {}
 
   columnar::Schema Columns(std::string_view select_sql) override;
+  bool Binds(std::string_view select_sql) override;
   std::string Parse(std::string_view select_sql) override;
   std::string Print(std::string_view json) override;
+  std::vector<std::string> Row(std::string_view select_sql) override;
   std::vector<plan::Macro> Macros() override;
 
  private:

@@ -125,7 +125,7 @@ class ChangeReader {
       Emit(fmt::format(") AS quail_value_{}", columns_.size()));
       columns_.push_back({view_.Name(assignment.begin), view_.tokens[assignment.begin].offset});
     }
-    Emit(fmt::format(" FROM (SELECT rowid AS {}, * FROM {}) AS {}", kRow, target_, alias));
+    Emit(fmt::format(" FROM (SELECT rowid AS {}, rowid, * FROM {}) AS {}", kRow, target_, alias));
     if (!others.empty()) {
       Emit(", ");
       Emit(others);

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "plan/binder.h"
 #include "plan/catalog.h"
@@ -40,11 +41,25 @@ class EngineCatalog : public Catalog {
     }
     return schema;
   }
+  bool Binds(std::string_view sql) override {
+    try {
+      Columns(sql);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
   std::string Parse(std::string_view sql) override {
     return relational::SerializeSql(connection_, sql);
   }
   std::string Print(std::string_view json) override {
     return relational::DeserializeSql(connection_, json);
+  }
+  std::vector<std::string> Row(std::string_view sql) override {
+    const auto rows = relational::QueryText(connection_, std::string(sql));
+    std::vector<std::string> row;
+    for (const auto& cell : rows.at(0)) row.push_back(cell.value_or(""));
+    return row;
   }
   std::vector<Macro> Macros() override { return {}; }
 
