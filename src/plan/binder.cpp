@@ -153,15 +153,23 @@ Error NamedPivot(const Error& error) {
 }
 
 /// The engine binds the statement with a stand-in for each call, so that its errors carry places in
-/// it.
-void CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog) {
-  const auto query = WithStandIns(source.statement().query, tree);
-  if (!query) return;
-  try {
-    catalog.Columns(*query);
-  } catch (const Error& error) {
-    throw source.Moved({error.code(), NamedByCalls(error.what()), error.position()});
+/// it. Returns an error that only the arguments of calls bring up: where binding has one of its own
+/// about it, that says more.
+std::optional<Error> CheckByEngine(const Json& tree, const SourceText& source, Catalog& catalog) {
+  std::optional<Error> of_arguments;
+  for (const auto arguments : {StandInArguments::kKept, StandInArguments::kDropped}) {
+    const auto query = WithStandIns(source.statement().query, tree, arguments);
+    if (!query) return std::nullopt;
+    try {
+      catalog.Columns(query->sql);
+      return of_arguments;
+    } catch (const Error& error) {
+      const Error moved = source.Moved(query->Moved(error));
+      if (arguments == StandInArguments::kDropped) throw moved;
+      of_arguments = moved;
+    }
   }
+  return of_arguments;
 }
 
 void DescribeOnly(LogicalPlan& plan) {
@@ -188,14 +196,21 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   }
   BindState state(catalog, source, input.table_prefix);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
-  if (!views) CheckByEngine(tree, source, catalog);
+  std::optional<Error> of_arguments;
+  if (!views) of_arguments = CheckByEngine(tree, source, catalog);
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
   state.values = StatementValues(tree, catalog, state.writer);
   state.values.ReplaceCalls(tree, state.writer);
   state.volatile_macros = VolatileMacros(tree, catalog);
   const std::vector<VisibleCte> none;
-  StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});
+  try {
+    StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});
+    if (of_arguments) throw *of_arguments;
+  } catch (const Error& error) {
+    if (of_arguments && !error.position()) throw *of_arguments;
+    throw;
+  }
   if (const Json* left = FirstAiCall(tree)) {
     throw source.At(*left, ErrorCode::kUnsupported, "an AI call here is not supported yet");
   }

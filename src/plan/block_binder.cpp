@@ -290,10 +290,7 @@ void BlockBinder::NameResultColumns() {
       expression["alias"] = writer_.PrintExpression(expression);
       continue;
     }
-    const auto* function = sql::FindAiFunction(sql::FunctionName(expression));
-    const std::string name = sql::LowerCase(function->name);
-    const int count = used[name]++;
-    expression["alias"] = count == 0 ? name : fmt::format("{}_{}", name, count);
+    expression["alias"] = CallName(expression, used);
   }
 }
 

@@ -1,6 +1,9 @@
 #include "plan/result_names.h"
 
+#include "fmt/format.h"
 #include "plan/ai_call.h"
+#include "sql/ai_function.h"
+#include "sql/lexer.h"
 
 namespace quail::plan {
 
@@ -13,6 +16,12 @@ void NameByText(Json& select, const std::function<bool(const Json&)>& changes,
                        IsAiCall(expression);
     if (!named && changes(expression)) expression["alias"] = writer.PrintExpression(expression);
   }
+}
+
+std::string CallName(const Json& call, std::map<std::string, int>& used) {
+  const std::string name = sql::LowerCase(sql::FindAiFunction(sql::FunctionName(call))->name);
+  const int count = used[name]++;
+  return count == 0 ? name : fmt::format("{}_{}", name, count);
 }
 
 }  // namespace quail::plan

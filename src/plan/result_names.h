@@ -1,6 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 
 #include "plan/sql_writer.h"
 #include "sql/duckdb_ast.h"
@@ -11,5 +13,9 @@ namespace quail::plan {
 /// gives, before it becomes another one. AI calls have names of their own.
 void NameByText(sql::Json& select, const std::function<bool(const sql::Json&)>& changes,
                 const SqlWriter& writer);
+
+/// The name of an unaliased result that is an AI call: its function's. `used`: how often each has
+/// been given.
+std::string CallName(const sql::Json& call, std::map<std::string, int>& used);
 
 }  // namespace quail::plan

@@ -1,8 +1,14 @@
 #include "plan/stand_in.h"
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "fmt/format.h"
 #include "plan/ai_call.h"
+#include "plan/result_names.h"
 #include "sql/ai_function.h"
 #include "sql/lexer.h"
 
@@ -11,15 +17,6 @@ namespace quail::plan {
 namespace {
 
 using sql::Json;
-
-void OutermostCalls(const Json& node, std::vector<const Json*>& calls) {
-  if (IsAiCall(node)) {
-    calls.push_back(&node);
-    return;
-  }
-  if (!node.is_structured()) return;
-  for (const Json& child : node) OutermostCalls(child, calls);
-}
 
 /// One past the parenthesis that closes the first one at or after `begin`; npos if there is none.
 std::size_t EndOfCall(std::string_view query, std::size_t begin) {
@@ -40,72 +37,146 @@ std::size_t EndOfCall(std::string_view query, std::size_t begin) {
   return std::string_view::npos;
 }
 
-/// No literal: those mean positions in GROUP BY and ORDER BY.
-std::string_view StandIn(const Json& call) {
+/// What stands around the list of a call's arguments.
+struct Around {
+  std::string_view before;
+  std::string_view after;
+};
+
+/// No literals: those mean positions in GROUP BY and ORDER BY.
+Around StandIn(const Json& call) {
   switch (sql::FindAiFunction(sql::FunctionName(call))->readout) {
     case sql::Readout::kVerdict:
-      return AsksForErrorDetails(call) ? "{'value':1=1,'error':''||''}" : "(1=1)";
+      return AsksForErrorDetails(call) ? Around{"{'value': row", " IS NULL, 'error': '' || ''}"}
+                                       : Around{"(row", " IS NULL)"};
     case sql::Readout::kProbability:
-      return "(1e0+0)";
+      return {"(CASE WHEN row", " IS NULL THEN 0e0 ELSE 1e0 END)"};
     case sql::Readout::kTokenCount:
     case sql::Readout::kOther:
-      return "(1+1)";
+      return {"(CASE WHEN row", " IS NULL THEN 0 ELSE 1 END)"};
   }
-  return "(1=1)";
+  return {};
 }
+
+/// row(..) takes any arguments, but no names.
+bool NamesArguments(Json call) {
+  return std::ranges::any_of(sql::ArgumentsOf(call),
+                             [](const auto& argument) { return !argument.name.empty(); });
+}
+
+struct Edit {
+  std::size_t offset = 0;
+  std::size_t size = 0;  ///< of what is replaced
+  std::string text;
+};
+
+class Editor {
+ public:
+  Editor(std::string_view query, StandInArguments arguments)
+      : query_(query), arguments_(arguments) {}
+
+  /// False where a call's text is not found.
+  bool Visit(const Json& node) {
+    if (IsAiCall(node)) return VisitCall(node);
+    if (sql::TypeOf(node) == "SELECT_NODE") NameResults(node["select_list"]);
+    return VisitChildren(node);
+  }
+
+  StandInQuery Result() {
+    std::ranges::sort(edits_, {}, &Edit::offset);
+    StandInQuery out;
+    std::size_t at = 0;
+    for (const Edit& edit : edits_) {
+      out.map.Follow(out.sql.size(), at);
+      out.sql += query_.substr(at, edit.offset - at);
+      out.map.Stay(out.sql.size(), edit.offset);
+      out.sql += edit.text;
+      at = edit.offset + edit.size;
+    }
+    out.map.Follow(out.sql.size(), at);
+    out.sql += query_.substr(at);
+    return out;
+  }
+
+ private:
+  bool VisitChildren(const Json& node) {
+    if (!node.is_structured()) return true;
+    return std::ranges::all_of(node, [this](const Json& child) { return Visit(child); });
+  }
+
+  bool VisitCall(const Json& call) {
+    const auto begin = sql::LocationOf(call);
+    const std::string name = sql::FunctionName(call);
+    if (!begin || !IsWordAt(*begin, name)) return false;
+    const std::size_t end = EndOfCall(query_, *begin);
+    if (end == std::string_view::npos) return false;
+    // The operand of a CASE stands in the tree once a WHEN.
+    if (!seen_.insert(*begin).second) return true;
+    const Around around = StandIn(call);
+    const std::string name_after = NameBehind(call, end);
+    if (arguments_ == StandInArguments::kDropped || NamesArguments(call)) {
+      edits_.push_back({*begin, end - *begin,
+                        fmt::format("{}(1){}{}", around.before, around.after, name_after)});
+      return true;
+    }
+    edits_.push_back({*begin, name.size(), std::string(around.before)});
+    edits_.push_back({end, 0, fmt::format("{}{}", around.after, name_after)});
+    return VisitChildren(call) && VisitPrompts(call);
+  }
+
+  /// Unaliased results have the calls' names.
+  void NameResults(const Json& list) {
+    std::map<std::string, int> used;
+    for (const Json& result : list) {
+      if (IsAiCall(result) && sql::AliasOf(result).empty())
+        names_[&result] = CallName(result, used);
+    }
+  }
+
+  /// Not where a parenthesis closes behind the call: it may be one around the call alone.
+  std::string NameBehind(const Json& call, std::size_t end) const {
+    const auto name = names_.find(&call);
+    const std::size_t next = query_.find_first_not_of(" \t\n\r\f\v", end);
+    const bool closes = next != std::string_view::npos && query_[next] == ')';
+    return name == names_.end() || closes ? "" : fmt::format(" AS {}", name->second);
+  }
+
+  /// PROMPT(..) is no function of the engine.
+  bool VisitPrompts(Json call) {
+    for (const auto& argument : sql::ArgumentsOf(call)) {
+      if (sql::FunctionName(*argument.value) != "prompt") continue;
+      const auto begin = sql::LocationOf(*argument.value);
+      if (!begin || !IsWordAt(*begin, "prompt")) return false;
+      edits_.push_back({*begin, 6, "row"});
+    }
+    return true;
+  }
+
+  bool IsWordAt(std::size_t offset, std::string_view word) const {
+    return offset <= query_.size() && sql::SameWord(query_.substr(offset, word.size()), word);
+  }
+
+  std::string_view query_;
+  StandInArguments arguments_;
+  std::vector<Edit> edits_;
+  std::map<const Json*, std::string> names_;
+  std::set<std::size_t> seen_;  ///< where calls begin
+};
 
 }  // namespace
 
-std::optional<std::string> WithStandIns(std::string_view query, const Json& tree) {
-  std::vector<const Json*> calls;
-  OutermostCalls(tree, calls);
-  std::string out(query);
-  for (const Json* call : calls) {
-    const auto begin = sql::LocationOf(*call);
-    if (!begin ||
-        !sql::LowerCase(query.substr(std::min(*begin, query.size()), 3)).starts_with("ai_")) {
-      return std::nullopt;
-    }
-    const std::size_t end = EndOfCall(query, *begin);
-    if (end == std::string_view::npos) return std::nullopt;
-    const std::string_view stand_in = StandIn(*call);
-    if (stand_in.size() > end - *begin) return std::nullopt;
-    out.replace(*begin, end - *begin, end - *begin, ' ');
-    out.replace(*begin, stand_in.size(), stand_in);
-  }
-  return out;
+Error StandInQuery::Moved(const Error& error) const {
+  if (!error.position()) return error;
+  TextPosition place = *error.position();
+  place.offset = map.ToInput(place.offset);
+  return {error.code(), error.what(), place};
 }
 
-std::string NamedByCalls(std::string message) {
-  static constexpr struct {
-    std::string_view printed;
-    std::string_view name;
-  } kNames[] = {{"\"(1 = 1)\"", "\"ai_filter\""},
-                {"\"(1.0 + 0)\"", "\"ai_prob\""},
-                {"\"(1 + 1)\"", "\"ai_count_tokens\""}};
-  for (const auto& [printed, name] : kNames) {
-    for (std::size_t at = 0; (at = message.find(printed, at)) != message.npos; at += name.size()) {
-      message.replace(at, printed.size(), name);
-    }
-  }
-  return message;
-}
-
-std::string WithArgumentsAlone(std::string_view query, const Json& tree) {
-  std::string out(query);
-  const auto rename = [&](const auto& self, const Json& node) -> void {
-    constexpr std::string_view kHash = "hash";
-    const std::string name = sql::FunctionName(node);
-    const auto begin = sql::LocationOf(node);
-    const bool ours = (IsAiCall(node) || name == "prompt") && begin && *begin < query.size();
-    if (ours && sql::SameWord(query.substr(*begin, name.size()), name)) {
-      out.replace(*begin, name.size(), std::string(name.size() - kHash.size(), ' ').append(kHash));
-    }
-    if (!node.is_structured()) return;
-    for (const Json& child : node) self(self, child);
-  };
-  rename(rename, tree);
-  return out;
+std::optional<StandInQuery> WithStandIns(std::string_view query, const Json& tree,
+                                         StandInArguments arguments) {
+  Editor editor(query, arguments);
+  if (!editor.Visit(tree)) return std::nullopt;
+  return editor.Result();
 }
 
 }  // namespace quail::plan

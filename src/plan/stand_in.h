@@ -4,20 +4,27 @@
 #include <string>
 #include <string_view>
 
+#include "quail/error.h"
 #include "sql/duckdb_ast.h"
+#include "sql/source_map.h"
 
 namespace quail::plan {
 
-/// `query` with every outermost AI call replaced by an expression of its type, blanks behind it, so
-/// that all other bytes keep their offsets. nullopt where a call's text is too short for that, or
-/// is not found.
-std::optional<std::string> WithStandIns(std::string_view query, const sql::Json& tree);
+/// A query whose AI calls are expressions of their types, for the engine to bind.
+struct StandInQuery {
+  std::string sql;
+  sql::SourceMap map;  ///< from `sql` to the query that it was made of
 
-/// A message of the engine about such a text, with the calls' names where it quotes a stand-in.
-std::string NamedByCalls(std::string message);
+  /// An error of the engine about `sql`, its place moved into the query.
+  Error Moved(const Error& error) const;
+};
 
-/// `query` with hash(..) in place of every AI call and PROMPT(..): the engine reads their arguments
-/// then. All other bytes keep their offsets.
-std::string WithArgumentsAlone(std::string_view query, const sql::Json& tree);
+/// Whether stand-ins keep the arguments of the calls for the engine to bind, too.
+enum class StandInArguments { kKept, kDropped };
+
+/// `query` with an expression of its type for every AI call; nullopt where a call's text is not
+/// found.
+std::optional<StandInQuery> WithStandIns(std::string_view query, const sql::Json& tree,
+                                         StandInArguments arguments);
 
 }  // namespace quail::plan

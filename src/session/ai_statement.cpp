@@ -12,7 +12,6 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
-#include "plan/stand_in.h"
 #include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
@@ -111,18 +110,8 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
   });
 }
 
-/// An error with a place: where the engine finds the same fault in the arguments of the AI calls,
-/// if none is known, else as WithPlace says.
 Error AiStatement::Placed(const Error& error) const {
-  const std::string& query = statement_.query;
-  ConnectionCatalog catalog(*state_.connection);
-  const auto bind = [&] {
-    catalog.Columns(plan::WithArgumentsAlone(query, sql::ReadTree(catalog.Parse(query))));
-  };
-  const auto found = error.position() ? std::nullopt : ErrorOf(bind);
-  const bool same = found && found->position() && std::string_view(found->what()) == error.what();
-  if (!same) return WithPlace(error, script_, text_, dialect_);
-  return {error.code(), error.what(), statement_.Locate(script_, found->position()->offset)};
+  return WithPlace(error, script_, text_, dialect_);
 }
 
 /// Ends the statement with what the report says of an error.

@@ -12,6 +12,14 @@ std::string QueryParts::Column(const Scope& scope, const char* name) {
   return fmt::format("{}.{}", dice_.Pick(visible), name);
 }
 
+std::string QueryParts::RowId(const Scope& scope) {
+  for (const Source& source : scope) {
+    if (source.visible && source.is_table && world_.row_ids)
+      return fmt::format("{}.rowid", source.alias);
+  }
+  return Number(scope);
+}
+
 std::string QueryParts::Order(const Scope& scope) {
   std::string order;
   for (const Source& source : scope) {
@@ -25,11 +33,12 @@ std::string QueryParts::Order(const Scope& scope) {
 Twin QueryParts::Argument(const Scope& scope, std::size_t depth) {
   switch (dice_.Below(depth > 0 ? 13 : 10)) {
     case 0:
-      return Same(fmt::format("upper({})", Text(scope)));
+      return Same(
+          fmt::format(fmt::runtime(dice_.OneIn(2) ? "upper({})" : "{}.upper()"), Text(scope)));
     case 1:
       return Same(fmt::format("{} || {}", Text(scope), Text(scope)));
     case 2:
-      return Same(Number(scope));
+      return Same(dice_.OneIn(3) ? RowId(scope) : Number(scope));
     case 3:
       return dice_.OneIn(3) ? Same(dice_.OneIn(3) ? "NULL" : "'red'") : Same(Text(scope));
     case 10:
@@ -94,9 +103,13 @@ Twin QueryParts::Call(const Scope& scope, std::size_t depth) {
 }
 
 Twin QueryParts::PlainCondition(const Scope& scope) {
-  switch (dice_.Below(6)) {
+  switch (dice_.Below(8)) {
     case 0:
       return Same(fmt::format("({} IS NULL)", Text(scope)));
+    case 5:
+      return Same(fmt::format("({} < {})", RowId(scope), 1 + dice_.Below(6)));
+    case 6:
+      return Same(fmt::format("({}.upper().length() > {})", Text(scope), dice_.Below(6)));
     case 1:
       return Same(fmt::format("({} > {})", Number(scope), dice_.Below(3)));
     case 2:

@@ -24,6 +24,7 @@ Twin Format(fmt::string_view pattern, const Parts&... parts) {
 /// A FROM item's alias. Each has the columns of a table, and its id is unique.
 struct Source {
   std::string alias;
+  bool is_table = false;  ///< it has row ids
   bool visible = true;
 };
 
@@ -42,6 +43,8 @@ class QueryParts {
   std::string Column(const Scope& scope, const char* name);
   std::string Text(const Scope& scope) { return Column(scope, dice_.OneIn(2) ? "x" : "y"); }
   std::string Number(const Scope& scope) { return Column(scope, dice_.OneIn(2) ? "k" : "n"); }
+  /// The row id of a table; where none is visible a number.
+  std::string RowId(const Scope& scope);
   /// The ids of all that is visible: a total order.
   std::string Order(const Scope& scope);
   Twin Call(const Scope& scope, std::size_t depth);

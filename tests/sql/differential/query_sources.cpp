@@ -9,8 +9,9 @@ Twin QueryParts::Item(Scope& scope, std::size_t depth) {
     return Same(fmt::format("{} AS {}", dice_.Pick(extra_tables_), alias));
   }
   if (depth == 0 || !dice_.OneIn(5)) {
-    scope.push_back({alias});
-    return Same(fmt::format("{} AS {}", dice_.Pick(world_.tables), alias));
+    scope.push_back({alias, true});
+    const char* schema = dice_.OneIn(4) ? "memory.main." : "";
+    return Same(fmt::format("{}{} AS {}", schema, dice_.Pick(world_.tables), alias));
   }
   if (dice_.OneIn(8)) {
     scope.push_back({alias});
@@ -28,7 +29,7 @@ Twin QueryParts::Item(Scope& scope, std::size_t depth) {
 Twin QueryParts::Lateral(Scope& scope) {
   const std::string alias = NewAlias();
   const std::string table = NewAlias();
-  const Scope inner = {{table}};
+  const Scope inner = {{table, true}};
   const Twin where = Condition(Seen(inner, scope, true), 0);
   const std::string columns =
       fmt::format("{0}.id AS id, {0}.k AS k, {0}.n AS n, {0}.x AS x", table);

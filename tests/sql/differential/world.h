@@ -29,6 +29,7 @@ struct World {
   std::vector<std::string> tables;  ///< names; each has (id, k, n INTEGER, x, y VARCHAR), id unique
   std::vector<std::string> setup;   ///< statements that make them
   std::string oracle;               ///< JSON lines
+  bool row_ids = true;              ///< queries may name them
 
   static World Random(Dice& dice);
 };
