@@ -43,6 +43,7 @@ struct BindState {
   std::string prefix;
   std::set<std::string> volatile_macros;
   StatementValues values;
+  bool drops_expressions = false;  ///< of a prompt: nobody binds them
   LogicalPlan plan;
   std::uint32_t tables = 0;
   std::uint32_t id_columns = 0;

@@ -206,7 +206,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   const std::vector<VisibleCte> none;
   try {
     StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});
-    if (of_arguments) throw *of_arguments;
+    if (of_arguments && !state.drops_expressions) throw *of_arguments;
   } catch (const Error& error) {
     if (of_arguments && !error.position()) throw *of_arguments;
     throw;

@@ -166,6 +166,7 @@ void BlockBinder::BindCallsIn(Json& node) {
 void BlockBinder::BindCall(Json& node) {
   AiCall read = ReadAiCall(node, source_);
   for (const std::string& notice : read.notices) state_.AddNotice(notice);
+  state_.drops_expressions |= read.prompt.drops_expressions;
   Call call;
   call.kind = read.kind;
   call.function = read.function->name;

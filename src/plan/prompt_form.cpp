@@ -115,6 +115,7 @@ PromptForm ReadPromptCall(Json& call, const SourceText& source) {
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   PromptForm form;
   form.pattern = Renumber(constant->text, slots, kept);
+  form.drops_expressions = kept.size() + 1 < arguments.size();
   for (const std::size_t number : kept) {
     form.arguments.push_back(*arguments[number + 1].value);
     form.arguments.back()["alias"] = "";

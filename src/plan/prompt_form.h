@@ -13,6 +13,7 @@ namespace quail::plan {
 struct PromptForm {
   std::string pattern;
   std::vector<sql::Json> arguments;  ///< expressions
+  bool drops_expressions = false;    ///< PROMPT had others, which no slot uses
 };
 
 /// Reads PROMPT(..), a concatenation (||, CONCAT, a tuple, STRUCT), a constant or any other

@@ -12,6 +12,7 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
+#include "plan/stand_in.h"
 #include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
@@ -110,8 +111,22 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
   });
 }
 
+/// An error with a place: where the engine finds the same fault in the arguments of the AI calls,
+/// if none is known, else as WithPlace says.
 Error AiStatement::Placed(const Error& error) const {
-  return WithPlace(error, script_, text_, dialect_);
+  const std::string& query = statement_.query;
+  ConnectionCatalog catalog(*state_.connection);
+  std::optional<plan::StandInQuery> bound;
+  const auto bind = [&] {
+    bound = plan::WithStandIns(query, sql::ReadTree(catalog.Parse(query)),
+                               plan::StandInArguments::kKept);
+    if (bound) catalog.Columns(bound->sql);
+  };
+  auto found = error.position() ? std::nullopt : ErrorOf(bind);
+  const bool same = found && found->position() && std::string_view(found->what()) == error.what();
+  if (!same || !bound) return WithPlace(error, script_, text_, dialect_);
+  found = bound->Moved(*found);
+  return {error.code(), error.what(), statement_.Locate(script_, found->position()->offset)};
 }
 
 /// Ends the statement with what the report says of an error.
