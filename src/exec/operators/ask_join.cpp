@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -121,6 +122,7 @@ AskJoin::StageState AskJoin::MakeStage(const Stage& stage) const {
   QUAIL_CHECK_MSG(question.is_anchor == state.is_anchor, "a join's layout and its domain differ");
   state.repeats = !CoversAll(state.from_anchor, anchor_width) ||
                   !CoversAll(state.from_partner, domain_.partners.width);
+  state.asked = TupleIndex(stage.columns.size());
   state.list = std::make_shared<PartnerList>();
   state.list->width = state.from_partner.size();
   for (std::size_t p = 0; p < domain_.partners.size(); ++p) {
@@ -226,7 +228,8 @@ AskJoin::Indices AskJoin::ToAsk(std::size_t anchor, std::span<const std::uint32_
     FillKey(stage, anchor, partner, key);
     const Judgement judgement = verdicts.Find(key);
     if (judgement.verdict == Verdict::kUndecided) {
-      if (!state.repeats || state.asked.insert(key).second) ask->push_back(partner);
+      const std::size_t known = state.asked.size();
+      if (!state.repeats || state.asked.Add(key) == known) ask->push_back(partner);
     } else if (last && options_.stages[stage].Survives(
                            context_.verdicts.Truth(options_.stages[stage].call, judgement))) {
       passed_ += Weight(anchor, partner);

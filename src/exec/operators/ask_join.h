@@ -2,12 +2,12 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "exec/domain.h"
 #include "exec/operators/step_run.h"
+#include "exec/tuple_index.h"
 #include "exec/tuple_lines.h"
 
 namespace quail::exec {
@@ -64,18 +64,18 @@ class AskJoin : public StepRun {
   struct StageState {
     std::vector<std::size_t> from_anchor;  ///< columns of the anchor's tuple, by argument
     std::vector<std::size_t> from_partner;
-    std::vector<bool> is_anchor;          ///< by argument
-    std::shared_ptr<PartnerList> list;    ///< one key a partner tuple
-    std::vector<std::uint32_t> usable;    ///< partners without NULL
-    bool repeats = false;                 ///< different pairs can have one key
-    std::set<std::vector<TextId>> asked;  ///< where keys can repeat
+    std::vector<bool> is_anchor;        ///< by argument
+    std::shared_ptr<PartnerList> list;  ///< one key a partner tuple
+    std::vector<std::uint32_t> usable;  ///< partners without NULL
+    bool repeats = false;               ///< different pairs can have one key
+    TupleIndex asked{0};                ///< keys, where they can repeat
   };
 
   void QueueAnchors();
   StageState MakeStage(const Stage& stage) const;
   void ReserveVerdicts(std::size_t stage);
-  void BeginStage(std::size_t anchor);
-  void EndStage(std::size_t anchor);
+  void BeginStage(std::size_t index);
+  void EndStage(std::size_t index);
   /// Partners of the anchor's stage that must be asked; null: all partners of the list.
   Indices ToAsk(std::size_t anchor, std::span<const std::uint32_t> alive, bool all);
   std::vector<TextId> AnchorKey(std::size_t stage, std::size_t anchor) const;
