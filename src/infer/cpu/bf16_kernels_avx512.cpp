@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "infer/cpu/bf16_kernels.h"
+#include "infer/cpu/transpose_avx512.h"
+#include "infer/cpu/unroll.h"
 
 namespace quail::infer::cpu {
 namespace {
@@ -17,33 +19,31 @@ void PairTile(const Bf16Product& p, std::int32_t row) {
   const std::uint16_t* rows = p.a + row * p.lda;
   float* out = p.c + row * p.ldc;
   __m512 sums[Rows][kVectors];
-  for (std::int32_t i = 0; i < Rows; ++i) {
-    for (std::int32_t j = 0; j < kVectors; ++j) {
-      sums[i][j] =
-          p.accumulate ? _mm512_loadu_ps(out + i * p.ldc + j * kLanes) : _mm512_setzero_ps();
-    }
-  }
+  Unroll<Rows * kVectors>([&](auto n) __attribute__((always_inline)) {
+    constexpr std::int32_t i = n / kVectors, j = n % kVectors;
+    sums[i][j] = p.accumulate ? _mm512_loadu_ps(out + i * p.ldc + j * kLanes) : _mm512_setzero_ps();
+  });
   for (std::int32_t l = 0; l < p.k; l += 2) {
+    const std::uint16_t* pairs = p.b + l / 2 * p.ldb;
     __m512i b[kVectors];
-    for (std::int32_t j = 0; j < kVectors; ++j) {
-      b[j] = _mm512_loadu_si512(p.b + l / 2 * p.ldb + std::int64_t{j} * 2 * kLanes);
-    }
-    for (std::int32_t i = 0; i < Rows; ++i) {
+    Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
+      b[j] = _mm512_loadu_si512(pairs + std::int64_t{j} * 2 * kLanes);
+    });
+    Unroll<Rows>([&](auto i) __attribute__((always_inline)) {
       std::int32_t pair = 0;
       std::memcpy(&pair, rows + i * p.lda + l, sizeof(pair));
       __m512i a = _mm512_set1_epi32(pair);
       // clang 16 dies of a broadcast that it would fold into the product.
       __asm__("" : "+v"(a));
-      for (std::int32_t j = 0; j < kVectors; ++j) {
+      Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
         sums[i][j] = _mm512_dpbf16_ps(sums[i][j], (__m512bh)a, (__m512bh)b[j]);
-      }
-    }
+      });
+    });
   }
-  for (std::int32_t i = 0; i < Rows; ++i) {
-    for (std::int32_t j = 0; j < kVectors; ++j) {
-      _mm512_storeu_ps(out + i * p.ldc + j * kLanes, sums[i][j]);
-    }
-  }
+  Unroll<Rows * kVectors>([&](auto n) __attribute__((always_inline)) {
+    constexpr std::int32_t i = n / kVectors, j = n % kVectors;
+    _mm512_storeu_ps(out + i * p.ldc + j * kLanes, sums[i][j]);
+  });
 }
 
 template <std::int32_t Rows>
@@ -114,35 +114,6 @@ void SoftmaxToBf16(const Bf16Softmax& row) {
                         (__m256i)_mm512_cvtneps_pbh(p));
   }
   _mm512_storeu_ps(state.sums.data(), sums);
-}
-
-/// out [16, ldo] = transpose of words [16, ldw].
-void Transpose16(const std::uint16_t* in, std::int64_t ldi, std::uint16_t* out, std::int64_t ldo) {
-  __m512i r[16];
-  __m512i t[16];
-  for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(in + i * ldi);
-  for (int i = 0; i < 16; i += 2) {
-    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0x88);
-    t[i + 4] = _mm512_shuffle_i32x4(r[i], r[i + 4], 0xdd);
-    t[i + 8] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0x88);
-    t[i + 12] = _mm512_shuffle_i32x4(r[i + 8], r[i + 12], 0xdd);
-  }
-  for (int i = 0; i < 4; ++i) {
-    _mm512_storeu_si512(out + i * ldo, _mm512_shuffle_i32x4(t[i], t[i + 8], 0x88));
-    _mm512_storeu_si512(out + (i + 4) * ldo, _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0x88));
-    _mm512_storeu_si512(out + (i + 8) * ldo, _mm512_shuffle_i32x4(t[i], t[i + 8], 0xdd));
-    _mm512_storeu_si512(out + (i + 12) * ldo, _mm512_shuffle_i32x4(t[i + 4], t[i + 12], 0xdd));
-  }
 }
 
 void PackKeys(const std::uint16_t* keys, std::int32_t width, std::uint16_t* out) {

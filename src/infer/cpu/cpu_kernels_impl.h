@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "infer/cpu/cpu_kernels.h"
+#include "infer/cpu/unroll.h"
 
 /// Bodies of CpuKernels in GCC vector arithmetic. Included by one source file for each instruction
 /// set, which defines QUAIL_CPU_LANES (f32 values a vector) and is compiled with its flags. The
@@ -157,27 +158,25 @@ constexpr std::int32_t kTileVectors = kLanes == 16 ? 4 : 2;
 
 template <std::int32_t Rows>
 void ProductTile(std::int32_t k, const ProductOperands& p, bool accumulate) {
-  Vec sums[Rows][kTileVectors] = {};
-  if (accumulate) {
-    for (std::int32_t i = 0; i < Rows; ++i) {
-      for (std::int32_t j = 0; j < kTileVectors; ++j) {
-        sums[i][j] = Load(p.c + i * p.ldc + j * kLanes);
-      }
-    }
-  }
+  Vec sums[Rows][kTileVectors];
+  Unroll<Rows * kTileVectors>([&](auto n) __attribute__((always_inline)) {
+    constexpr std::int32_t i = n / kTileVectors, j = n % kTileVectors;
+    sums[i][j] = accumulate ? Load(p.c + i * p.ldc + j * kLanes) : Vec{};
+  });
   for (std::int32_t l = 0; l < k; ++l) {
     Vec b[kTileVectors];
-    for (std::int32_t j = 0; j < kTileVectors; ++j) b[j] = Load(p.b + l * p.ldb + j * kLanes);
-    for (std::int32_t i = 0; i < Rows; ++i) {
+    Unroll<kTileVectors>([&](auto j) __attribute__((always_inline)) {
+      b[j] = Load(p.b + l * p.ldb + j * kLanes);
+    });
+    Unroll<Rows>([&](auto i) __attribute__((always_inline)) {
       const Vec a = Splat(p.a[i * p.lda + l]);
-      for (std::int32_t j = 0; j < kTileVectors; ++j) sums[i][j] += a * b[j];
-    }
+      Unroll<kTileVectors>([&](auto j) __attribute__((always_inline)) { sums[i][j] += a * b[j]; });
+    });
   }
-  for (std::int32_t i = 0; i < Rows; ++i) {
-    for (std::int32_t j = 0; j < kTileVectors; ++j) {
-      Store(p.c + i * p.ldc + j * kLanes, sums[i][j]);
-    }
-  }
+  Unroll<Rows * kTileVectors>([&](auto n) __attribute__((always_inline)) {
+    constexpr std::int32_t i = n / kTileVectors, j = n % kTileVectors;
+    Store(p.c + i * p.ldc + j * kLanes, sums[i][j]);
+  });
 }
 
 template <std::int32_t Rows>
