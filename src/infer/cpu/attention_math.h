@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +17,18 @@ namespace quail::infer::cpu {
 
 constexpr std::int32_t RoundUp(std::int32_t value, std::int32_t step) {
   return (value + step - 1) / step * step;
+}
+
+/// Vectors whose scores are made, turned into weights and used together, so that they stay in the
+/// first-level cache: a multiple of what products take at a time.
+inline constexpr std::int32_t kScoredVectors = 96;
+
+/// body(first, count) of groups of at most kScoredVectors.
+template <typename Body>
+void ForEachGroup(std::int32_t vectors, const Body& body) {
+  for (std::int32_t first = 0; first < vectors; first += kScoredVectors) {
+    body(first, std::min(kScoredVectors, vectors - first));
+  }
 }
 
 /// The running softmax and the unnormalised output f32 [vectors, width] of the vectors of a tile.
@@ -49,7 +62,7 @@ class F32Math {
     const auto block = static_cast<std::size_t>(kKeyBlock);
     const auto count = static_cast<std::size_t>(vectors);
     scratch_.queries.Reserve(count * static_cast<std::size_t>(dim) * sizeof(float));
-    scratch_.scores.Reserve(count * block * sizeof(float));
+    scratch_.scores.Reserve(kScoredVectors * block * sizeof(float));
     scratch_.keys.Reserve(static_cast<std::size_t>(dim) * block * sizeof(float));
     scratch_.values.Reserve(block * static_cast<std::size_t>(sums_.width()) * sizeof(float));
   }
@@ -85,7 +98,18 @@ class F32Math {
   /// Vectors [first, first + vectors) against the block's `keys`; `visible(vector)` of them count.
   template <typename Visible>
   void Attend(std::int32_t first, std::int32_t vectors, std::int32_t keys, Visible visible) {
-    float* scores = scratch_.scores.floats() + std::int64_t{first} * kKeyBlock;
+    ForEachGroup(vectors, [&](std::int32_t begin, std::int32_t count) {
+      AttendGroup(first + begin, count, keys, visible);
+    });
+  }
+
+  float* Output(std::int32_t vector) { return sums_.output(vector); }
+  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum; }
+
+ private:
+  template <typename Visible>
+  void AttendGroup(std::int32_t first, std::int32_t vectors, std::int32_t keys, Visible visible) {
+    float* scores = scratch_.scores.floats();
     const std::int32_t width = sums_.width();
     kernels_.product64(vectors, dim_, scratch_.queries.floats() + std::int64_t{first} * dim_, dim_,
                        scratch_.keys.floats(), kKeyBlock, scores, kKeyBlock, false);
@@ -99,10 +123,6 @@ class F32Math {
     }
   }
 
-  float* Output(std::int32_t vector) { return sums_.output(vector); }
-  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum; }
-
- private:
   const CpuKernels& kernels_;
   std::int32_t dim_;
   WorkerScratch& scratch_;
@@ -125,8 +145,8 @@ class Bf16Math {
     const auto depth = static_cast<std::size_t>(depth_);
     const auto width = static_cast<std::size_t>(sums_.width());
     scratch_.queries.Reserve(rows * depth * kBytes);
-    scratch_.scores.Reserve(static_cast<std::size_t>(vectors) * block * sizeof(float));
-    scratch_.weights.Reserve(rows * block * kBytes);
+    scratch_.scores.Reserve(kScoredVectors * block * sizeof(float));
+    scratch_.weights.Reserve((kScoredVectors + kBf16SpareRows) * block * kBytes);
     scratch_.plain_keys.Reserve(block * depth * kBytes);
     scratch_.plain_values.Reserve(block * width * kBytes);
     scratch_.keys.Reserve(block * depth * kBytes);
@@ -176,6 +196,19 @@ class Bf16Math {
   /// As F32Math::Attend.
   template <typename Visible>
   void Attend(std::int32_t first, std::int32_t vectors, std::int32_t, Visible visible) {
+    ForEachGroup(vectors, [&](std::int32_t begin, std::int32_t count) {
+      AttendGroup(first + begin, count, visible);
+    });
+  }
+
+  float* Output(std::int32_t vector) { return sums_.output(vector); }
+  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum(); }
+
+ private:
+  static constexpr std::size_t kBytes = sizeof(std::uint16_t);
+
+  template <typename Visible>
+  void AttendGroup(std::int32_t first, std::int32_t vectors, Visible visible) {
     float* scores = scratch_.scores.floats();
     std::uint16_t* weights = Halves(scratch_.weights);
     const std::int32_t width = sums_.width();
@@ -193,11 +226,6 @@ class Bf16Math {
     }
   }
 
-  float* Output(std::int32_t vector) { return sums_.output(vector); }
-  float SumOf(std::int32_t vector) { return sums_.state(vector)->sum(); }
-
- private:
-  static constexpr std::size_t kBytes = sizeof(std::uint16_t);
   static std::uint16_t* Halves(const Buffer& buffer) {
     return reinterpret_cast<std::uint16_t*>(buffer.data());
   }

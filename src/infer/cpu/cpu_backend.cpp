@@ -176,7 +176,8 @@ void CpuBackend::ReserveKv(const KvShape& shape, std::int64_t tokens) {
 
 std::unique_ptr<Chunk> CpuBackend::Begin(const PrefillBatch& batch) {
   weights_.PackPending();
-  auto chunk = std::make_unique<CpuChunk>(batch, spec_, elements_.bytes(), chunk_memory_.Take());
+  auto chunk = std::make_unique<CpuChunk>(batch, spec_, elements_.bytes(), pool_.size(),
+                                          chunk_memory_.Take());
   ComputeRotation(*chunk);
   return chunk;
 }

@@ -15,20 +15,31 @@
 namespace quail::infer::cpu {
 namespace {
 
-// Query vectors of an attention tile: their scores against a key block, 48 KiB, stay in the
-// second-level cache.
-constexpr std::int32_t kTileVectors = 192;
+// Query vectors of an attention tile: enough that packing a key block for them costs little, and
+// few enough that their output, 192 KiB, stays in the second-level cache.
+constexpr std::int64_t kMostTileVectors = 768;
+constexpr std::int64_t kLeastTileVectors = 192;
+constexpr std::int64_t kTilesOfAThread = 4;
+
+std::int32_t TileQueries(const spec::ModelSpec& spec, std::int64_t rows, std::size_t threads) {
+  const std::int64_t tiles = kTilesOfAThread * static_cast<std::int64_t>(threads);
+  const std::int64_t vectors =
+      std::clamp(rows * spec.heads / tiles, kLeastTileVectors, kMostTileVectors);
+  return static_cast<std::int32_t>(
+      std::max<std::int64_t>(1, vectors / (spec.heads / spec.kv_heads)));
+}
 
 }  // namespace
 
 CpuChunk::CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec,
-                   std::size_t element_bytes, ReusePool<ChunkMemory>::Loan loan)
+                   std::size_t element_bytes, std::size_t threads,
+                   ReusePool<ChunkMemory>::Loan loan)
     : batch(batch_in),
       memory(std::move(loan)),
       hidden_bytes_(static_cast<std::size_t>(spec.hidden) * sizeof(float)),
       normed_bytes_(static_cast<std::size_t>(spec.hidden) * element_bytes),
       element_bytes_(element_bytes),
-      tile_queries_(std::max(1, kTileVectors / (spec.heads / spec.kv_heads))) {
+      tile_queries_(TileQueries(spec, batch.rows(), threads)) {
   const auto count = static_cast<std::size_t>(batch.rows());
   QUAIL_CHECK_EQ(batch.positions.size(), count);
   QUAIL_CHECK_EQ(batch.kv_slots.size(), count);

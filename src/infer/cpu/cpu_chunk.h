@@ -15,9 +15,10 @@ namespace quail::infer::cpu {
 /// A forward pass under way.
 class CpuChunk final : public Chunk {
  public:
-  /// Takes memory for all rows of `batch`. Throws Error{kOutOfMemory}.
+  /// Takes memory for all rows of `batch`; its attention is cut for `threads`. Throws
+  /// Error{kOutOfMemory}.
   CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec, std::size_t element_bytes,
-           ReusePool<ChunkMemory>::Loan loan);
+           std::size_t threads, ReusePool<ChunkMemory>::Loan loan);
 
   std::int64_t rows() const { return static_cast<std::int64_t>(active_rows.size()); }
   /// Index of a batch row among the active ones.
