@@ -33,8 +33,11 @@ struct DeviceSpec {
 
   /// The rate of a linear layer whose weights are stored so: of the narrowest units that can do it.
   double GemmRate(WeightType type) const;
-  /// Attention runs in bf16, on devices without such units in f32.
-  double AttentionRate() const { return bf16_rate > 0 ? bf16_rate : f32_rate; }
+  /// Attention runs in bf16, on devices without such units in f32; beside int8 layers it may
+  /// multiply bytes too.
+  double AttentionRate(WeightType layers) const {
+    return GemmRate(layers == WeightType::kInt8 ? WeightType::kInt8 : WeightType::kBf16);
+  }
 };
 
 /// Known devices, each number with its source.

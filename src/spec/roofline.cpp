@@ -52,9 +52,10 @@ RooflineParts Roofline(const Workload& work, const ModelSpec& model, const Devic
   RooflineParts parts;
   parts.projections = linear(AttentionParameters(model));
   parts.mlp = linear(MlpParameters(model));
-  parts.attention = std::max(
-      Seconds(4.0 * model.q_width() * model.layers * work.attention_pairs, device.AttentionRate()),
-      Seconds(KvBytes(model) * (work.kv_written + work.kv_read), device.bandwidth));
+  parts.attention =
+      std::max(Seconds(4.0 * model.q_width() * model.layers * work.attention_pairs,
+                       device.AttentionRate(model.weight_type)),
+               Seconds(KvBytes(model) * (work.kv_written + work.kv_read), device.bandwidth));
   return parts;
 }
 

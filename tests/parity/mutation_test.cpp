@@ -271,5 +271,67 @@ TEST_F(Mutation, EveryPlantedFaultOfInt8ProductsIsOutsideTheTolerance) {
   }
 }
 
+const infer::cpu::Int8Attention& RightInt8() { return *infer::cpu::SelectInt8Attention(); }
+
+void OneKeyOfBytes(const infer::cpu::Int8Rows& rows, const infer::cpu::Int8Block& block) {
+  const std::vector<std::int32_t> one(static_cast<std::size_t>(rows.count), 1);
+  infer::cpu::Int8Rows wrong = rows;
+  wrong.visible = one.data();
+  RightInt8().attend(wrong, block);
+}
+
+void NothingAdded(const infer::cpu::Int8Rows& rows, const infer::cpu::Int8Block& block) {
+  RightInt8().attend(rows, block);
+  std::fill_n(rows.output, std::int64_t{rows.count} * block.width, 0.0F);
+}
+
+void ScaleOfOneKey(const std::int8_t* codes, const float* largest, infer::cpu::Int8Block* block) {
+  const std::vector<float> first(infer::cpu::kKeyBlock, 0.1F * largest[0]);
+  RightInt8().pack_keys(codes, first.data(), block);
+}
+
+void ValuesInKeyOrder(const std::int8_t* codes, const float* largest,
+                      infer::cpu::Int8Block* block) {
+  RightInt8().pack_values(codes, largest, block);
+  std::rotate(block->values, block->values + 4 * block->width,
+              block->values + std::int64_t{infer::cpu::kKeyBlock} * block->width);
+}
+
+void NoScaleOfValues(const std::int8_t* codes, const float* largest, infer::cpu::Int8Block* block) {
+  RightInt8().pack_values(codes, largest, block);
+  block->log_value_scale.fill(0);
+}
+
+TEST_F(Mutation, EveryPlantedFaultOfInt8AttentionIsOutsideTheTolerance) {
+  const auto units = infer::cpu::SupportedBf16Units();
+  if (units.empty() || units.back() == infer::cpu::Bf16Unit::kAmx ||
+      infer::cpu::SelectInt8Attention() == nullptr) {
+    GTEST_SKIP() << "skipped: attention is not of bytes here";
+  }
+  const ReferenceModel rounded(spec_, Int8Weights(weights_, Int8WeightLimit()),
+                               ReferenceModel::Activations::kInt8);
+  const double allowed = ToleranceOfInt8(ElementType::kBf16).rms;
+  const auto error = [&](const infer::cpu::Int8Attention& attention) {
+    infer::cpu::CpuOptions options{2, ElementType::kBf16, {}};
+    options.products = infer::cpu::ProductType::kInt8;
+    options.int8 = &attention;
+    return Error(rounded, *weights_, options);
+  };
+  EXPECT_LE(error(RightInt8()), allowed);
+  std::map<std::string, infer::cpu::Int8Attention> faults;
+  const auto plant = [&](const char* name) -> infer::cpu::Int8Attention& {
+    return faults.emplace(name, RightInt8()).first->second;
+  };
+  plant("one key").attend = OneKeyOfBytes;
+  plant("nothing added").attend = NothingAdded;
+  plant("scale of one key").pack_keys = ScaleOfOneKey;
+  plant("other order of values").pack_values = ValuesInKeyOrder;
+  plant("no scale of values").pack_values = NoScaleOfValues;
+  for (const auto& [name, attention] : faults) {
+    const double found = error(attention);
+    EXPECT_FALSE(found <= 1.5 * allowed) << name << ": " << found;
+  }
+}
+
 }  // namespace
 }  // namespace quail::parity

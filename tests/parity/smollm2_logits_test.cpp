@@ -259,5 +259,16 @@ TEST_F(SmolLm2Logits, Int8OfDocumentsIsWithinItsNoise) {
   ExpectWithin(CompareDocuments(ElementType::kF32, ProductType::kInt8), kInt8Noise);
 }
 
+// With VNNI attention is of bytes too.
+TEST_F(SmolLm2Logits, Int8BesideBf16IsWithinItsNoise) {
+  if (infer::cpu::SupportedBf16Units().empty()) GTEST_SKIP() << "skipped: no bf16 products here";
+  ExpectWithin(Compare(ElementType::kBf16, ProductType::kInt8).margins, kInt8Noise);
+}
+
+TEST_F(SmolLm2Logits, Int8BesideBf16OfDocumentsIsWithinItsNoise) {
+  if (infer::cpu::SupportedBf16Units().empty()) GTEST_SKIP() << "skipped: no bf16 products here";
+  ExpectWithin(CompareDocuments(ElementType::kBf16, ProductType::kInt8), kInt8Noise);
+}
+
 }  // namespace
 }  // namespace quail::parity

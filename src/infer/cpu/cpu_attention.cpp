@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "infer/cpu/attention_math.h"
+#include "infer/cpu/int8_attention_math.h"
 
 namespace quail::infer::cpu {
 namespace {
@@ -245,6 +246,9 @@ void AttendTile(const CpuKernels& kernels, const AttentionInputs& inputs, const 
   const std::int32_t vectors = plan.tiles[task.tile].queries * (inputs.heads / inputs.kv_heads);
   if (inputs.type == ElementType::kF32) {
     F32Math math(kernels, inputs.head_dim, vectors, scratch);
+    TileWork(math, inputs, plan, task).Run(kernels);
+  } else if (inputs.int8 != nullptr) {
+    Int8Math math(*inputs.int8, inputs.head_dim, vectors, scratch);
     TileWork(math, inputs, plan, task).Run(kernels);
   } else {
     Bf16Math math(kernels, *inputs.bf16, inputs.head_dim, vectors, scratch);

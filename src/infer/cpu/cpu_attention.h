@@ -9,6 +9,7 @@
 #include "infer/cpu/cpu_kernels.h"
 #include "infer/cpu/cpu_linear.h"
 #include "infer/cpu/cpu_memory.h"
+#include "infer/cpu/int8_attention.h"
 #include "infer/cpu/kv_memory.h"
 #include "infer/prefill_batch.h"
 
@@ -61,8 +62,9 @@ struct AttentionInputs {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   ElementType type = ElementType::kF32;
-  const Bf16Kernels* bf16 = nullptr;  ///< where `type` is kBf16
-  std::byte* output = nullptr;        ///< E [active rows, H * D]
+  const Bf16Kernels* bf16 = nullptr;    ///< where `type` is kBf16
+  const Int8Attention* int8 = nullptr;  ///< instead of those of `bf16`, or nullptr
+  std::byte* output = nullptr;          ///< E [active rows, H * D]
 };
 
 /// softmax(Q K^T / sqrt(D)) V of one task: running softmax over blocks of 64 keys

@@ -59,6 +59,10 @@ class CpuBackend final : public Backend {
         throw Error(ErrorCode::kDevice, "this processor has no bf16 products");
       }
       bf16_ = options.bf16 != nullptr ? options.bf16 : &SelectBf16Kernels();
+      // The tiles of AMX multiply bf16 faster than VNNI bytes.
+      if (options.products == ProductType::kInt8 && bf16_->unit == Bf16Unit::kAvx512) {
+        int8_ = options.int8 != nullptr ? options.int8 : SelectInt8Attention();
+      }
     }
     info_.backend = "cpu";
     info_.device = ProcessorName();
@@ -143,7 +147,8 @@ class CpuBackend final : public Backend {
   void NormedRow(const CpuChunk& chunk, std::int32_t row, float* out) const;
 
   const CpuKernels& kernels_;
-  const Bf16Kernels* bf16_ = nullptr;  ///< where products are bf16
+  const Bf16Kernels* bf16_ = nullptr;    ///< where products are bf16
+  const Int8Attention* int8_ = nullptr;  ///< where attention is of bytes
   LinearEngine engine_;
   base::ThreadPool pool_;
   BackendInfo info_;
@@ -364,6 +369,7 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
   inputs.head_dim = spec_.head_dim;
   inputs.type = engine_.type();
   inputs.bf16 = bf16_;
+  inputs.int8 = int8_;
   inputs.output = chunk.memory->attention.data();
   const auto kv_heads = static_cast<std::size_t>(spec_.kv_heads);
   pool_.ForEach(chunk.plan.tiles.size() * kv_heads, [&](std::size_t i) {

@@ -8,6 +8,7 @@
 #include "infer/cpu/bf16_kernels.h"
 #include "infer/cpu/cpu_kernels.h"
 #include "infer/cpu/cpu_linear.h"
+#include "infer/cpu/int8_attention.h"
 
 namespace quail::infer::cpu {
 
@@ -19,6 +20,9 @@ struct CpuOptions {
   const CpuKernels* kernels = nullptr;  ///< instead of those of `isa`, for tests that plant faults
   const Bf16Kernels* bf16 = nullptr;    ///< of attention where `type` is bf16; default: the best
   ProductType products = ProductType::kElements;
+  /// Of attention where `products` are kInt8 and `type` is bf16 without AMX; default: if there are
+  /// any here.
+  const Int8Attention* int8 = nullptr;
 };
 
 /// The backend for processors: oneDNN products, own loops for the rest. Verbs are done when they

@@ -103,7 +103,11 @@ TEST(DeviceSpec, NarrowWeightsFallBackToUnitsThatExist) {
   DeviceSpec computer;
   computer.f32_rate = 1e11;
   EXPECT_EQ(computer.GemmRate(WeightType::kBf16), 1e11);
-  EXPECT_EQ(computer.AttentionRate(), 1e11);
+  EXPECT_EQ(computer.AttentionRate(WeightType::kBf16), 1e11);
+  EXPECT_EQ(computer.AttentionRate(WeightType::kInt8), 1e11);
+  computer.int8_rate = 4e11;
+  EXPECT_EQ(computer.AttentionRate(WeightType::kInt8), 4e11) << "it may multiply bytes";
+  EXPECT_EQ(computer.AttentionRate(WeightType::kBf16), 1e11);
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <numeric>
+
+#include "infer/cpu/cpu_kernels.h"
+
+/// Attention's products of bytes (VNNI). A query and a key have one scale each for their signed
+/// codes, a value one that is folded into its weight; the weights of a block are codes from 0 to
+/// 255 of the row's largest there. So a row's result depends on no other row, and a key's or
+/// value's codes on no other key.
+namespace quail::infer::cpu {
+
+/// Widths of queries, keys and values are padded to a multiple of this with zeros.
+inline constexpr std::int32_t kInt8Width = 64;
+
+/// Keys and values of a block. Of keys that are not there anything may be in it.
+struct Int8Block {
+  std::int32_t width = 0;
+  std::int8_t* keys = nullptr;    ///< [width / 4, 64, 4]
+  std::int8_t* values = nullptr;  ///< [16, width, 4], keys in the order that weights are packed in
+  alignas(64) std::array<std::int32_t, kKeyBlock> bias{};  ///< -128 times the sum of a key's codes
+  alignas(64) std::array<float, kKeyBlock> key_scale{};
+  alignas(64) std::array<float, kKeyBlock> log_value_scale{};  ///< to the base of two
+  alignas(64) std::array<float, kKeyBlock> inverse_value_scale{};
+};
+
+/// Running softmax of one row in powers of two, of scores plus the logarithm of the value's scale.
+/// Sums and output are relative to 2^max, which lags behind by at most kInt8SoftmaxSlack.
+struct Int8RowState {
+  std::array<float, 16> sums{};  ///< of the weights before rounding, by lane
+  float max = 0;
+  bool begun = false;
+
+  float sum() const { return std::accumulate(sums.begin(), sums.end(), 0.0F); }
+};
+inline constexpr float kInt8SoftmaxSlack = 32;
+
+/// Rows that meet a block, one after the other.
+struct Int8Rows {
+  std::int32_t count = 0;
+  const std::uint8_t* queries = nullptr;  ///< codes + 128 [count, width]
+  const float* query_scales = nullptr;    ///< [count], 1 / sqrt(D) and log2(e) in them
+  const std::int32_t* visible = nullptr;  ///< [count], keys of the block: 0 < visible <= 64
+  Int8RowState* states = nullptr;         ///< [count]
+  float* output = nullptr;                ///< f32 [count, width], unnormalised
+};
+
+/// Keys or values and where their codes go.
+struct RowsToCodes {
+  const std::uint16_t* rows = nullptr;  ///< bf16 [count, dim]
+  std::int32_t count = 0;
+  std::int32_t dim = 0;
+  std::int32_t width = 0;
+  std::int8_t* codes = nullptr;  ///< [count, width]
+  float* largest = nullptr;      ///< [count], the largest magnitude of each
+};
+
+/// A row that is not finite makes NaN of what sees it.
+struct Int8Attention {
+  /// f32 [dim] to codes + 128 [width]; returns their scale.
+  float (*quantise_query)(const float* query, std::int32_t dim, std::int32_t width,
+                          std::uint8_t* codes);
+  void (*quantise)(const RowsToCodes& rows);
+  /// Of 64 rows of codes [64, width] and their largest magnitudes to a block.
+  void (*pack_keys)(const std::int8_t* codes, const float* largest, Int8Block* block);
+  void (*pack_values)(const std::int8_t* codes, const float* largest, Int8Block* block);
+  void (*attend)(const Int8Rows& rows, const Int8Block& block);
+};
+
+/// nullptr where this processor lacks AVX-512 VNNI.
+const Int8Attention* SelectInt8Attention();
+
+}  // namespace quail::infer::cpu
