@@ -135,8 +135,8 @@ class EmbeddedJudge : public testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-constexpr double kLeastAuc = 0.93;
-constexpr double kLeastAccuracy = 0.88;
+constexpr double kLeastAuc = 0.95;
+constexpr double kLeastAccuracy = 0.92;
 
 TEST_F(EmbeddedJudge, RanksAndDecides) {
   OpenSession("", 3);

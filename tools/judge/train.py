@@ -5,10 +5,11 @@
     train.py [WORKDIR] --prepare [--before COMMIT]     everything that needs no GPU: WORKDIR/pack is what judge_plan.py needs
 
 WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
-what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The trainings are the plan `recipe` of judge_plan.py, within
-20 minutes of one GPU. Of several seeds the one with the best AUC on unseen kinds, or their mean where that is better, is written to
-WORKDIR/adapter.safetensors, with --install to models/. --before packs the test rows that the programs of an older commit make, so that
-a table shows old and new rules side by side. --extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
+what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The trainings are the plan `recipe` of judge_plan.py,
+within 20 minutes of an H200 for one seed or two and as much again for every two more (the shipped adapter took 14, in two calls). Of
+several seeds the one with the best AUC on unseen kinds, or their mean where that is better, is written to WORKDIR/adapter.safetensors,
+with --install to models/. --before packs the test rows that the programs of an older commit make, so that a table shows old and new
+rules side by side. --extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
 """
 import argparse
 import pathlib
@@ -23,6 +24,7 @@ from judge_scores import auc
 from judge_table import read_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
+PLAN_SECONDS = 1200  # of a plan with one seed, or with two beside each other
 
 
 def run(script, *arguments):
@@ -57,7 +59,8 @@ def prepare(work, gguf, speeches, before):
 def train(work, seeds, extra):
     """Runs what is not there yet; returns the .npz of the seeds and of their mean."""
     runs = work / 'runs'
-    run('judge_plan.py', work / 'pack', runs, 'recipe', '--gpus', 0, '--extra', extra, '--seeds', *seeds)
+    run('judge_plan.py', work / 'pack', runs, 'recipe', '--gpus', 0, '--extra', extra,
+        '--seconds', PLAN_SECONDS * -(-len(seeds) // 2), '--seeds', *seeds)
     if not (runs / 'raw.npz').exists():
         run('judge_train.py', work / 'pack', runs / 'raw', '--raw')
     trained = [runs / f's{seed}.npz' for seed in seeds] + ([runs / 'mean.npz'] if len(seeds) > 1 else [])
