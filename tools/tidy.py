@@ -3,7 +3,7 @@
 
     tidy.py BUILD_FOLDER                the files that differ from the branch `main` of origin
     tidy.py BUILD_FOLDER PATH ..        these files, or all below these folders
-    tidy.py BUILD_FOLDER src apps       all; half an hour a core
+    tidy.py BUILD_FOLDER src apps       all; about twenty minutes of one core
 
 BUILD_FOLDER has compile_commands.json (preset tidy). A header is checked with a source that includes
 it. What was clean is remembered in BUILD_FOLDER/clean/ by a hash of the preprocessed file and the

@@ -302,8 +302,8 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
   PipelineRun run(*this, plan, pipeline);
   run.BuildOnDemand();
   std::size_t passes = 0;
-  std::vector<std::uint32_t> waves;
-  for (const plan::EarlyStop& stop : step.stops) waves.push_back(stop.wave);
+  std::vector<std::uint32_t> waves(step.stops.size());
+  std::ranges::transform(step.stops, waves.begin(), &plan::EarlyStop::wave);
   std::size_t stray = 0;
   for (bool asked = true; asked;) {
     reads.Clear();

@@ -56,7 +56,7 @@ class Executor {
                     std::vector<std::uint32_t>& waves, PipelineRun& run);
   bool AskUntilMet(const plan::EarlyStop& stop, const OnDemandReads::StopRows& rows,
                    PipelineRun& run);
-  void CountPairs(plan::CallId call, std::size_t tuples);
+  void CountPairs(plan::CallId id, std::size_t tuples);
   void CheckErrors(const plan::PhysicalPlan& plan, const Pipeline& pipeline) const;
   void CheckErrors(const plan::PhysicalPlan& plan, const plan::Step& step) const;
 

@@ -53,6 +53,7 @@ std::vector<std::size_t> StepBuilder::AdmittedBy(
                          : ColumnsOf(plan_, std::get<plan::AskJoinStep>(before).anchor,
                                      std::get<plan::AskJoinStep>(before).stages);
   std::vector<std::size_t> columns;
+  columns.reserve(names.size());
   for (const std::string& name : names) columns.push_back(Position(anchor_columns, name));
   return columns;
 }

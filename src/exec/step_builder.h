@@ -29,7 +29,7 @@ class StepBuilder {
 
   const plan::Relation& relation(plan::RelationId id) const;
   /// The condition under which a row of the relation survived the filter steps before the pipeline.
-  std::string Survival(plan::RelationId relation) const;
+  std::string Survival(plan::RelationId id) const;
   /// The columns of a join's anchors that are what the step before lets survive.
   std::vector<std::size_t> AdmittedBy(std::size_t place,
                                       const std::vector<std::string>& anchor_columns) const;
