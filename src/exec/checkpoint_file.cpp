@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "quail/error.h"
@@ -87,25 +88,46 @@ void CheckpointFile::Load() {
     if (std::fwrite(kHeader.data(), 1, kHeader.size(), file_) != kHeader.size()) Fail("write");
     return Flush();
   }
-  std::uint64_t good = kHeader.size();
-  std::uint64_t end = good;
+  std::uint64_t end = kHeader.size();
+  std::vector<std::uint64_t> damaged;
   for (Record record; std::fread(record.data(), 1, kRecordBytes, file_) == kRecordBytes;) {
-    end += kRecordBytes;
-    if (!IsWhole(record)) {
-      ++damaged_records_;
-      continue;
+    if (IsWhole(record)) {
+      const base::Hash128 key{Get<std::uint64_t>(record, 0), Get<std::uint64_t>(record, 8)};
+      kept_[key] = {static_cast<Verdict>(Get<std::uint32_t>(record, 16)), Get<float>(record, 20)};
+    } else {
+      damaged.push_back(end);
     }
-    const base::Hash128 key{Get<std::uint64_t>(record, 0), Get<std::uint64_t>(record, 8)};
-    kept_[key] = {static_cast<Verdict>(Get<std::uint32_t>(record, 16)), Get<float>(record, 20)};
-    good = end;
+    end += kRecordBytes;
   }
+  damaged_records_ = damaged.size();
   if (std::fseek(file_, 0, SEEK_END) != 0) Fail("read");
   const auto size = static_cast<std::uint64_t>(std::ftell(file_));
   dropped_bytes_ = size - end;
+  const std::uint64_t good = Mend(damaged, end);
   if (size > good && ::ftruncate(::fileno(file_), static_cast<off_t>(good)) != 0) {
     Fail("repair");
   }
   if (std::fseek(file_, static_cast<long>(good), SEEK_SET) != 0) Fail("read");
+}
+
+/// The last records take the places of damaged ones, and are cut off behind: whenever this is
+/// killed, each is whole somewhere.
+std::uint64_t CheckpointFile::Mend(std::vector<std::uint64_t> damaged, std::uint64_t end) const {
+  const int file = ::fileno(file_);
+  for (auto place = damaged.begin(); place != damaged.end();) {
+    end -= kRecordBytes;
+    if (damaged.back() == end) {
+      damaged.pop_back();
+      if (place == damaged.end()) break;
+      continue;
+    }
+    Record last{};
+    const auto from = static_cast<off_t>(end);
+    if (::pread(file, last.data(), kRecordBytes, from) != ssize_t{kRecordBytes}) Fail("read");
+    const auto to = static_cast<off_t>(*place++);
+    if (::pwrite(file, last.data(), kRecordBytes, to) != ssize_t{kRecordBytes}) Fail("repair");
+  }
+  return end;
 }
 
 std::optional<KeptVerdict> CheckpointFile::Find(const base::Hash128& key) const {

@@ -145,7 +145,7 @@ void SessionImpl::OpenCheckpoint() {
   if (!state_.config.on_notice) return;
   if (const std::uint64_t damaged = state_.checkpoint->damaged_records(); damaged > 0) {
     state_.config.on_notice(
-        fmt::format("{} damaged {} of the checkpoint {} passed over: what {} held is asked again",
+        fmt::format("{} damaged {} of the checkpoint {} taken out: what {} held is asked again",
                     damaged, damaged == 1 ? "record" : "records", damaged == 1 ? "was" : "were",
                     damaged == 1 ? "it" : "they"));
   }

@@ -62,7 +62,7 @@ class Checkpoints(cli_test.CliTest):
         plain = self.run_kept()
         kept = self.path / "kept.bin"
         whole = kept.read_bytes()
-        for places, told in (([8 + 32 * 100 + 20], "1 damaged record of the checkpoint was passed over"),
+        for places, told in (([8 + 32 * 100 + 20], "1 damaged record of the checkpoint was taken out"),
                              ([8 + 32 * 100 + 20, 8 + 32 * 7, len(whole) - 1], "3 damaged records of the checkpoint were")):
             damaged = bytearray(whole)
             for place in places:
@@ -73,6 +73,10 @@ class Checkpoints(cli_test.CliTest):
             self.assertIn(told, done.stderr)
             self.assertNotIn("unfinished", done.stderr)
             self.assertIn(f"{self.ROWS - self.ROWS // 1000 - len(places)} verdicts came", done.stderr)
+            again = self.run_kept()
+            self.assertNotIn("damaged", again.stderr)
+            self.assertIn(f"{self.ROWS - self.ROWS // 1000} verdicts came", again.stderr)
+            self.assertEqual((again.stdout, kept.stat().st_size), (plain.stdout, len(whole)))
 
     def test_another_oracle_takes_nothing_from_it(self):
         self.run_kept()

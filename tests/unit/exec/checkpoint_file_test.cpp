@@ -77,6 +77,28 @@ TEST_F(CheckpointFileTest, ChangedBytesAreNoVerdicts) {
   }
 }
 
+TEST_F(CheckpointFileTest, DamageIsMendedOnce) {
+  Keep(6);
+  const std::string whole = Bytes();
+  for (unsigned damaged = 0; damaged < 64; ++damaged) {  // every set of the six records
+    std::string changed = whole;
+    std::uint64_t left = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+      const bool is_damaged = ((damaged >> i) & 1U) != 0;
+      if (is_damaged) changed[8 + 32 * i + 5] ^= 1;
+      if (!is_damaged) ++left;
+    }
+    Write(changed + "cut");
+    EXPECT_EQ(Open()->damaged_records(), 6 - left) << damaged;
+    EXPECT_EQ(Bytes().size(), 8 + 32 * left) << damaged;
+    const auto mended = Open();
+    EXPECT_EQ(mended->damaged_records() + mended->dropped_bytes(), 0U) << damaged;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(mended->Find({i, i * 7}).has_value(), ((damaged >> i) & 1U) == 0) << damaged;
+    }
+  }
+}
+
 TEST_F(CheckpointFileTest, OtherFilesAreRefusedAndLeftAlone) {
   for (const std::string& bytes : {std::string("notes"), std::string("QUAILCP9 and more")}) {
     Write(bytes);
