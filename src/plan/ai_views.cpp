@@ -19,6 +19,16 @@ void CteNames(Json& node, std::vector<std::string>& names) {
   sql::ForEachChild(node, [&names](Json& child) { CteNames(child, names); });
 }
 
+/// Views with AI calls are the connection's: no schema's, and so also of main's name.
+bool MayBeView(const Json& table, Catalog& catalog) {
+  const std::string_view schema = sql::TextMember(table, "schema_name");
+  const std::string_view database = sql::TextMember(table, "catalog_name");
+  if (schema.empty()) return true;
+  const std::string current = catalog.Row("SELECT current_database()").at(0);
+  if (database.empty()) return sql::SameWord(schema, "main") || sql::SameWord(schema, current);
+  return sql::SameWord(schema, "main") && sql::SameWord(database, current);
+}
+
 /// The tables, outside of those that WITH names, that a tree reads.
 void TablesOf(Json& node, std::vector<std::string> own, std::vector<std::string>& tables) {
   for (const sql::CteEntry& entry : sql::CtesOf(node)) own.push_back(sql::LowerCase(entry.name));
@@ -82,12 +92,12 @@ bool AiViews::Expand(Json& node, Catalog& catalog) const {
 
 bool AiViews::ExpandBelow(Json& node, const std::vector<std::string>& ctes,
                           Catalog& catalog) const {
-  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
+  if (sql::TypeOf(node) == "BASE_TABLE") {
     const std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
     const auto view = views_.find(name);
-    if (view == views_.end() || std::find(ctes.begin(), ctes.end(), name) != ctes.end()) {
-      return false;
-    }
+    const bool cte = sql::TextMember(node, "schema_name").empty() &&
+                     std::find(ctes.begin(), ctes.end(), name) != ctes.end();
+    if (view == views_.end() || cte || !MayBeView(node, catalog)) return false;
     RefuseShadowed(name, view->second.query, ctes);
     node = Item(view->second, node, catalog);
     return true;

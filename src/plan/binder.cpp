@@ -172,7 +172,8 @@ std::optional<Error> CheckByEngine(const Json& tree, const SourceText& source, C
   return of_arguments;
 }
 
-void DescribeOnly(LogicalPlan& plan) {
+/// For a statement that needs no rows, only their types.
+void AskNothing(LogicalPlan& plan) {
   for (Relation& relation : plan.relations) relation.create_sql += " LIMIT 0";
   for (Call& call : plan.calls) call.on_demand = false;
   plan.reduction_sql.clear();
@@ -180,7 +181,6 @@ void DescribeOnly(LogicalPlan& plan) {
   plan.relational_conjuncts.clear();
   plan.computed.clear();
   plan.limits.clear();
-  plan.final_sql = fmt::format("DESCRIBE {}", plan.final_sql);
 }
 
 }  // namespace
@@ -218,16 +218,18 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   std::string query = state.writer.PrintQuery(sql::QueryNode(tree));
   plan.rows_sql = query;
   const bool describe = statement.kind == sql::StatementKind::kDescribe;
+  const bool rows = !describe && !statement.no_data;
   const bool on_demand = std::any_of(plan.calls.begin(), plan.calls.end(),
                                      [](const Call& call) { return call.on_demand; });
-  if (on_demand && !describe) {
+  if (on_demand && rows) {
     const std::string table = input.table_prefix + "kept";
     plan.on_demand_sql = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table, query);
     plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table));
     query = fmt::format("SELECT * FROM {}", table);
   }
   plan.final_sql = fmt::format("{}{}{}", statement.before, query, statement.after);
-  if (describe) DescribeOnly(plan);
+  if (!rows) AskNothing(plan);
+  if (describe) plan.final_sql = fmt::format("DESCRIBE {}", plan.final_sql);
   return plan;
 }
 

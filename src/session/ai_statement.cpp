@@ -330,17 +330,20 @@ std::int64_t AiStatement::LongestPrompt() const {
 }
 
 std::unique_ptr<Result> AiStatement::DescribeResult() {
+  std::vector<ColumnInfo> columns;
+  std::string list;
+  for (const char* name : {"column_name", "column_type", "null", "key", "default", "extra"}) {
+    columns.push_back({name, "VARCHAR"});
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", name);
+  }
   KnownResult::Rows rows;
   for (auto& row : relational::QueryText(
-           *state_.connection,
-           fmt::format("SELECT column_name, column_type FROM ({}\n)", plan_.final_sql),
+           *state_.connection, fmt::format("SELECT {} FROM ({}\n)", list, plan_.final_sql),
            relational::ErrorPlaces::kNone)) {
     rows.push_back(std::move(row));
   }
   Close();
-  return std::make_unique<KnownResult>(
-      std::vector<ColumnInfo>{{"column_name", "VARCHAR"}, {"column_type", "VARCHAR"}},
-      std::move(rows), false);
+  return std::make_unique<KnownResult>(std::move(columns), std::move(rows), false);
 }
 
 /// Why the plan's roofline bounds nothing; empty where it does.

@@ -86,6 +86,7 @@ class SessionImpl : public Session {
   void OpenCheckpoint();
   void RegisterErrorsTable();
   void RegisterFunctionsTable();
+  void RegisterSettingsTable();
   /// Files that a statement names and the relational engine cannot read become tables of that name.
   void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
@@ -96,6 +97,7 @@ class SessionImpl : public Session {
                               std::string_view format, std::string_view path);
 
   SessionState state_;
+  Settings settings_;  ///< that it was opened with
   ViewStatements views_{state_};
   PreparedStatements prepared_{state_, views_};
 };
@@ -118,6 +120,8 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
   exec::RegisterLookups(*state_.connection, state_.lookups);
   RegisterErrorsTable();
   RegisterFunctionsTable();
+  RegisterSettingsTable();
+  settings_ = state_.settings;
   if (!config.oracle.empty()) OpenOracle();
   if (!config.checkpoint.empty()) OpenCheckpoint();
   state_.boot_seconds = watch.seconds();
@@ -223,6 +227,19 @@ void SessionImpl::RegisterFunctionsTable() {
     return rows;
   };
   state_.connection->Register(std::move(functions));
+}
+
+void SessionImpl::RegisterSettingsTable() {
+  relational::TableFunction settings;
+  settings.name = "quail_settings";
+  settings.columns = {{"name", relational::ScalarType::kText},
+                      {"value", relational::ScalarType::kText}};
+  settings.rows = [this] {
+    std::vector<std::vector<relational::TableFunction::Cell>> rows;
+    for (const auto& [name, value] : state_.settings.List()) rows.push_back({name, value});
+    return rows;
+  };
+  state_.connection->Register(std::move(settings));
 }
 
 void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {
@@ -355,9 +372,13 @@ std::unique_ptr<Result> SessionImpl::RunExecution(const PreparedStatements::Exec
 std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Statement& statement,
                                              sql::Statement read, const RunOptions& options) {
   if (read.kind == sql::StatementKind::kSet) {
-    Recoded([&] { state_.settings.Set(read.setting, read.value); },
-            [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
-            base::Locate(script, statement.offset));
+    Recoded(
+        [&] {
+          read.resets ? state_.settings.Reset(read.setting, settings_)
+                      : state_.settings.Set(read.setting, read.value);
+        },
+        [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
+        base::Locate(script, statement.offset));
     return std::make_unique<EffectResult>();
   }
   OpenNamedFiles(read);

@@ -83,4 +83,22 @@ void Settings::Set(std::string_view name, std::string_view value) {
   }
 }
 
+void Settings::Reset(std::string_view name, const Settings& before) {
+  if (name == "ai_sql_error_handling_use_fail_on_error") name = "quail_on_error";
+  for (const auto& [known, value] : before.List()) {
+    if (known == name) return Set(name, value);
+  }
+  Set(name, "");  // says that it is unknown
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::List() const {
+  const auto budget = [](const auto& limit) { return limit ? fmt::format("{}", *limit) : "none"; };
+  const bool data = anchor == optimizer::AnchorRule::kData;
+  return {{"quail_on_error", fail_on_error ? "fail" : "null"},
+          {"quail_anchor", data ? "data" : "as_written"},
+          {"quail_max_pairs", fmt::format("{}", max_pairs)},
+          {"quail_max_tokens", budget(max_tokens)},
+          {"quail_max_seconds", budget(max_seconds)}};
+}
+
 }  // namespace quail::session

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "optimizer/optimizer.h"
 
@@ -21,6 +23,10 @@ struct Settings {
   /// known) or a value that it cannot have, Error{kUnsupported} for one that is known and not
   /// implemented. 'none' takes a budget away.
   void Set(std::string_view name, std::string_view value);
+  /// Sets one to its value in `before`. Throws Error{kUsage} for an unknown name.
+  void Reset(std::string_view name, const Settings& before);
+  /// Names and values, as Set takes them.
+  std::vector<std::pair<std::string, std::string>> List() const;
 };
 
 }  // namespace quail::session

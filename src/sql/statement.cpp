@@ -31,6 +31,14 @@ struct Cut {
   std::size_t ctes_end = 0;  ///< tokens in front, a WITH, that go in front of the query
 };
 
+/// How many of the last tokens are WITH DATA or WITH NO DATA.
+std::size_t DataWords(const View& view) {
+  const std::size_t end = view.tokens.size();
+  if (end < 3 || !view.WordAt(end - 1, "DATA")) return 0;
+  if (view.WordAt(end - 2, "WITH")) return 2;
+  return view.WordAt(end - 2, "NO") && view.WordAt(end - 3, "WITH") ? 3 : 0;
+}
+
 std::optional<Cut> CutCreate(const View& view) {
   if (!view.WordAt(0, "CREATE")) return std::nullopt;
   if (!view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "TABLE"); }))
@@ -38,7 +46,7 @@ std::optional<Cut> CutCreate(const View& view) {
   const auto as = view.FindAtTop(
       1, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
   if (!as) return std::nullopt;
-  return Cut{StatementKind::kQuery, 0, *as + 1, view.tokens.size()};
+  return Cut{StatementKind::kQuery, 0, *as + 1, view.tokens.size() - DataWords(view)};
 }
 
 /// CREATE VIEW .. AS query and DROP VIEW.
@@ -70,7 +78,7 @@ void ReadViewName(const View& view, Statement& statement) {
   const auto name = NameBehind(view, "VIEW");
   if (!name) return;
   if (statement.kind == StatementKind::kCreateView && statement.has_ai &&
-      view.SymbolAt(*name - 1, ".")) {
+      view.SymbolAt(*name - 1, ".") && !view.WordAt(*name - 2, "main")) {
     throw Error(ErrorCode::kUnsupported,
                 "a view with AI calls is kept for the connection, not in a schema: name it without "
                 "one",
@@ -100,6 +108,7 @@ void ReadCreate(const View& view, Statement& statement) {
   for (std::size_t i = *name; view.SymbolAt(i - 1, "."); i -= 2) {
     statement.table_path.insert(statement.table_path.begin(), view.Name(i - 2));
   }
+  statement.no_data = DataWords(view) == 3;
   for (const char* word : {"TEMP", "TEMPORARY"}) {
     statement.temporary |= view.WordAt(1, word) || view.WordAt(3, word);
   }
@@ -219,15 +228,24 @@ Cut CutStatement(const View& view) {
   return {StatementKind::kOther, 0, 0, end};
 }
 
-/// SET name = value and ALTER SESSION SET name = value for the settings that are ours.
-std::optional<Statement> ReadSetting(const View& view) {
-  std::size_t name = 1;
-  if (view.WordAt(0, "ALTER") && view.WordAt(1, "SESSION") && view.WordAt(2, "SET")) {
-    name = 3;
-  } else if (!view.WordAt(0, "SET")) {
-    return std::nullopt;
+/// The place of the name in SET [SESSION | GLOBAL], ALTER SESSION SET, RESET, ALTER SESSION UNSET.
+std::optional<std::size_t> SettingName(const View& view) {
+  if (view.WordAt(0, "ALTER")) {
+    const bool session =
+        view.WordAt(1, "SESSION") && (view.WordAt(2, "SET") || view.WordAt(2, "UNSET"));
+    return session && view.tokens.size() > 3 ? std::optional<std::size_t>(3) : std::nullopt;
   }
-  if (name >= view.tokens.size()) return std::nullopt;
+  if (!view.WordAt(0, "SET") && !view.WordAt(0, "RESET")) return std::nullopt;
+  const bool scope = view.WordAt(1, "SESSION") || view.WordAt(1, "GLOBAL");
+  const std::size_t name = scope ? 2 : 1;
+  return name < view.tokens.size() ? std::optional(name) : std::nullopt;
+}
+
+/// Changes of the settings that are ours.
+std::optional<Statement> ReadSetting(const View& view) {
+  const auto place = SettingName(view);
+  if (!place) return std::nullopt;
+  const std::size_t name = *place;
   const std::string setting = LowerCase(Spelling(view.text, view.tokens[name]));
   const auto fail = [&](ErrorCode code, const std::string& message) -> Error {
     return {code, message, base::Locate(view.text, view.tokens[name].offset)};
@@ -236,16 +254,23 @@ std::optional<Statement> ReadSetting(const View& view) {
     if (name == 3) throw fail(ErrorCode::kBind, fmt::format("unknown session setting {}", setting));
     return std::nullopt;
   }
-  const bool assigned = view.SymbolAt(name + 1, "=") || view.WordAt(name + 1, "TO");
-  std::size_t value = name + 2;
-  const bool negative = view.SymbolAt(value, "-");
-  if (negative) ++value;
-  if (!assigned || value + 1 != view.tokens.size()) {
-    throw fail(ErrorCode::kSyntax, fmt::format("write SET {} = value", setting));
-  }
   Statement statement;
   statement.kind = StatementKind::kSet;
   statement.setting = setting;
+  const bool assigned = view.SymbolAt(name + 1, "=") || view.WordAt(name + 1, "TO");
+  std::size_t value = name + 2;
+  const std::size_t end = view.tokens.size();
+  const bool is_reset = view.WordAt(0, "RESET") || view.WordAt(2, "UNSET");
+  statement.resets = is_reset || (assigned && value + 1 == end && view.WordAt(value, "DEFAULT"));
+  if (is_reset && name + 1 != end) {
+    throw fail(ErrorCode::kSyntax, fmt::format("write RESET {}", setting));
+  }
+  if (statement.resets) return statement;
+  const bool negative = view.SymbolAt(value, "-");
+  if (negative) ++value;
+  if (!assigned || value + 1 != end) {
+    throw fail(ErrorCode::kSyntax, fmt::format("write SET {} = value", setting));
+  }
   const Token& token = view.tokens[value];
   const bool decoded = token.kind == TokenKind::kString || token.kind == TokenKind::kIdentifier;
   statement.value =

@@ -59,6 +59,7 @@ struct Statement {
   std::vector<std::string> table_path;    ///< of CREATE TABLE: what qualifies the name
   std::size_t table_offset = 0;           ///< of CREATE TABLE: of the name, in the script
   bool temporary = false;                 ///< CREATE TEMP TABLE
+  bool no_data = false;                   ///< CREATE TABLE .. AS .. WITH NO DATA
   bool or_replace = false;                ///< CREATE OR REPLACE
   bool if_not_exists = false;             ///< CREATE .. IF NOT EXISTS
   std::string file;                       ///< of COPY .. TO: its file or folder, where it is known
@@ -68,6 +69,7 @@ struct Statement {
   std::vector<std::string> quoted_names;
   std::string setting;  ///< kSet: lower case, "quail_on_error"
   std::string value;    ///< kSet: decoded
+  bool resets = false;  ///< kSet: to what it was without any SET
 
   /// Whether running it changes a table or a file, rather than only giving rows.
   bool changes_data() const { return !before.empty() || !after.empty() || !then.empty(); }
