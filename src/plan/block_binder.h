@@ -147,7 +147,9 @@ class BlockBinder {
   ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) const;
   sql::Json WithItems(sql::Json from, ItemSet items) const;
   sql::Json WithoutOpenTerms(const sql::Json& join) const;
-  sql::Json WithMissingRow(sql::Json side) const;
+  bool OpenSide(sql::Json& side, ItemSet items) const;
+  sql::Json WithLonelyRows(sql::Json join, bool known) const;
+  sql::Json WithMissingRow(sql::Json side, const std::string& name) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);
   /// The rows of a domain: FROM, AND terms, and what LIMIT leaves of them (null: all).

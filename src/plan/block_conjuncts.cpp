@@ -118,21 +118,58 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
 /// FROM as far as its rows are known before the calls on demand are decided: a join on one of them,
 /// on a subquery whose calls are not bound yet, or on more than `items` and what is below, keeps
 /// all pairs and every row without a partner that it may have, an anti join all rows of its left
-/// side. So a domain may ask too much, never too little.
+/// side; so does a join whose partners may be fewer than those in the domain. So a domain may ask
+/// too much, never too little.
 Json BlockBinder::WithKnownJoins(Json from, ItemSet items) const {
   if (sql::TypeOf(from) != "JOIN") return from;
-  for (const char* side : {"left", "right"}) {
-    from[side] = WithKnownJoins(std::move(from[side]), items);
-  }
-  if (IsKnownBefore(from["condition"], items)) return from;
+  const bool left_open = OpenSide(from["left"], items);
+  const bool right_open = OpenSide(from["right"], items);
+  const bool known = IsKnownBefore(from["condition"], items);
   const std::string_view type = sql::TextMember(from, "join_type");
+  if (type == "ANTI" && (right_open || !known)) {
+    from["condition"] = writer_.ParseExpression("FALSE");
+    return from;
+  }
   const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
-  from["condition"] = type == "ANTI" ? writer_.ParseExpression("FALSE") : writer_.truth();
-  if (!outer) return from;
-  if (type != "LEFT") from["left"] = WithMissingRow(std::move(from["left"]));
-  if (type != "RIGHT") from["right"] = WithMissingRow(std::move(from["right"]));
-  from["join_type"] = "INNER";
+  const bool lacks_left = type != "LEFT" && (left_open || !known);
+  const bool lacks_right = type != "RIGHT" && (right_open || !known);
+  if (outer && (lacks_left || lacks_right)) return WithLonelyRows(std::move(from), known);
+  if (!known) from["condition"] = writer_.truth();
   return from;
+}
+
+/// Brings a side of a join to what is known of it; whether that may be more than its rows.
+bool BlockBinder::OpenSide(Json& side, ItemSet items) const {
+  Json known = WithKnownJoins(side, items);
+  const bool open = known != side || ContainsOnDemand(side) || ContainsAiCall(side);
+  side = std::move(known);
+  return open;
+}
+
+/// The pairs of an outer join, all where its condition is not known, and each row that it keeps
+/// without a partner.
+Json BlockBinder::WithLonelyRows(Json join, bool known) const {
+  const std::string_view type = sql::TextMember(join, "join_type");
+  std::string lonely;
+  for (const char* side : {"left", "right"}) {
+    if (type == (side == std::string_view("left") ? "LEFT" : "RIGHT")) continue;
+    const std::string name = state_.NewTable();
+    join[side] = WithMissingRow(std::move(join[side]), name);
+    lonely += fmt::format("{}{}.n = 0", lonely.empty() ? "" : " OR ", name);
+  }
+  if (!known) {
+    join["condition"] = writer_.truth();
+  } else if (join["condition"].is_object()) {
+    Json either = writer_.ParseExpression(fmt::format("TRUE OR {}", lonely));
+    either["children"][0] = std::move(join["condition"]);
+    join["condition"] = std::move(either);
+  } else {
+    throw source_.At(join, ErrorCode::kUnsupported,
+                     "USING of an outer join whose partners an AI call on demand decides: not "
+                     "supported, write ON");
+  }
+  join["join_type"] = "INNER";
+  return join;
 }
 
 /// Whether a domain over `items` can test the condition of a join.
@@ -144,9 +181,8 @@ bool BlockBinder::IsKnownBefore(const Json& condition, ItemSet items) const {
   return !place_.nested || (!reads.outside && !reads.has_subquery);
 }
 
-/// The rows of a side of a join, and one of NULLs.
-Json BlockBinder::WithMissingRow(Json side) const {
-  const std::string name = state_.NewTable();
+/// The rows of a side of a join, where `name`.n is 1, and one of NULLs, where it is 0.
+Json BlockBinder::WithMissingRow(Json side, const std::string& name) const {
   Json join = writer_.ParseFrom(fmt::format("range(2) AS {0}(n) LEFT JOIN t ON {0}.n = 1", name));
   join["right"] = std::move(side);
   return join;
@@ -197,7 +233,9 @@ Json BlockBinder::WithItems(Json from, ItemSet items) const {
     if (!Has(items, i)) continue;
     from = writer_.CrossJoin(std::move(from), items_[i].table);
     Json item = *from_.items[i].node;
-    from["right"] = from_.items[i].missing ? WithMissingRow(std::move(item)) : std::move(item);
+    from["right"] = from_.items[i].missing
+                        ? WithMissingRow(std::move(item), state_.NewTable())
+                        : std::move(item);
   }
   return from;
 }

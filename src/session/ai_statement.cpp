@@ -277,7 +277,7 @@ void AiStatement::RunSteps() {
   state_.lookups.verdicts = verdicts_.get();
   const bool judges = !state_.oracle && !state_.planted.answers;
   if (judges && !state_.Model().Caution().empty()) Notice(state_.Model().Caution());
-  exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Model().evaluator(state_.texts);
+  exec::Evaluator& model = state_.oracle ? *state_.oracle : state_.Judge();
   if (!state_.oracle) state_.Model().KeepForLater(more_may_follow_);
   if (judges && !state_.model->doubt_of_self_test().empty()) {
     Notice(state_.model->doubt_of_self_test());

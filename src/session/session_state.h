@@ -29,14 +29,22 @@ struct SessionState {
   /// The model's host, opened the first time. REQUIRES: no oracle.
   ModelHost& Model() {
     if (!model) {
-      // A model file that cannot be read is a model that cannot be used.
-      model = Recoded([this] { return std::make_unique<ModelHost>(config, pool); },
-                      [](ErrorCode code) {
-                        const bool file = code == ErrorCode::kIo || code == ErrorCode::kCorrupt;
-                        return file ? ErrorCode::kModel : code;
-                      });
+      model = Recoded([this] { return std::make_unique<ModelHost>(config, pool); }, OfModel);
     }
     return *model;
+  }
+
+  /// The model as an evaluator; its weights are read the first time. REQUIRES: no oracle.
+  exec::Evaluator& Judge() {
+    return *Recoded([this] { return &Model().evaluator(texts); }, OfModel);
+  }
+
+  /// A model file that cannot be read or is not supported is a model that cannot be used: no text
+  /// of a statement is to blame.
+  static ErrorCode OfModel(ErrorCode code) {
+    const bool file = code == ErrorCode::kIo || code == ErrorCode::kCorrupt ||
+                      code == ErrorCode::kUnsupported;
+    return file ? ErrorCode::kModel : code;
   }
 
   /// REQUIRES: no statement has ids of them.

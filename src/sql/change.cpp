@@ -62,10 +62,13 @@ class ChangeReader {
     target_offset_ = view_.tokens[begin].offset;
     alias_ = view_.Name(next_++);
     target_ = Translate(view_.text, view_.tokens.subspan(begin, next_ - begin), rules_).sql;
+    from_ = target_;
     if (view_.WordAt(next_, "AS")) ++next_;
     const bool clause = view_.WordAt(next_, "SET") || view_.WordAt(next_, "USING") ||
                         view_.WordAt(next_, "WHERE") || view_.WordAt(next_, "RETURNING");
-    if (view_.NameAt(next_) && !clause) alias_ = view_.Name(next_++);
+    if (!view_.NameAt(next_) || clause) return;
+    alias_ = view_.Name(next_++);
+    from_ = fmt::format("{} AS {}", target_, QuoteIdentifier(alias_));
   }
 
   /// The tokens behind a word, up to the next clause; empty where the word does not stand here.
@@ -109,8 +112,7 @@ class ChangeReader {
   }
 
   void WriteQuery(const std::vector<Range>& assignments, Range others, Range where) {
-    const std::string alias = QuoteIdentifier(alias_);
-    Emit(fmt::format("SELECT {}.{}", alias, kRow));
+    Emit(fmt::format("SELECT {}.rowid AS {}", QuoteIdentifier(alias_), kRow));
     for (const Range& assignment : assignments) {
       const bool plain =
           view_.NameAt(assignment.begin) && view_.SymbolAt(assignment.begin + 1, "=");
@@ -125,7 +127,7 @@ class ChangeReader {
       Emit(fmt::format(") AS quail_value_{}", columns_.size()));
       columns_.push_back({view_.Name(assignment.begin), view_.tokens[assignment.begin].offset});
     }
-    Emit(fmt::format(" FROM (SELECT rowid AS {}, rowid, * FROM {}) AS {}", kRow, target_, alias));
+    Emit(fmt::format(" FROM {}", from_));
     if (!others.empty()) {
       Emit(", ");
       Emit(others);
@@ -177,6 +179,7 @@ class ChangeReader {
   std::size_t next_ = 0;
   std::string target_;  ///< SQL of the table's name
   std::size_t target_offset_ = 0;
+  std::string from_;  ///< the table in FROM: as it is named, so that each of its names is known
   std::string alias_;
   std::vector<Column> columns_;  ///< that are assigned
   Statement statement_;

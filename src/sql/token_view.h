@@ -45,8 +45,9 @@ struct TokenView {
     std::size_t depth = 0;
     for (std::size_t i = from; i < tokens.size(); ++i) {
       if (depth == 0 && found(i)) return i;
-      if (SymbolAt(i, "(")) ++depth;
-      if (SymbolAt(i, ")") && depth > 0) --depth;
+      if (SymbolAt(i, "(") || SymbolAt(i, "[") || SymbolAt(i, "{")) ++depth;
+      const bool closed = SymbolAt(i, ")") || SymbolAt(i, "]") || SymbolAt(i, "}");
+      if (closed && depth > 0) --depth;
     }
     return std::nullopt;
   }

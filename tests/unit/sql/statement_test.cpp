@@ -106,9 +106,8 @@ TEST(Statement, ChangesAreQueriesAndWhatIsDoneWithTheirRows) {
   EXPECT_EQ(update.before, "CREATE OR REPLACE TEMP TABLE quail_changed AS ");
   EXPECT_EQ(
       update.query,
-      "SELECT \"x\".quail_changed_row, (ai_filter(x.b)) AS quail_value_0, (1 + 2) AS "
-      "quail_value_1 FROM (SELECT rowid AS quail_changed_row, rowid, * FROM s.t) AS \"x\", u WHERE "
-      "x.id = u.id");
+      "SELECT \"x\".rowid AS quail_changed_row, (ai_filter(x.b)) AS quail_value_0, (1 + 2) AS "
+      "quail_value_1 FROM s.t AS \"x\", u WHERE x.id = u.id");
   EXPECT_EQ(update.then,
             "UPDATE s.t AS quail_target SET \"a\" = quail_changed.quail_value_0, \"c\" = "
             "quail_changed.quail_value_1 FROM quail_changed WHERE quail_target.rowid = "
