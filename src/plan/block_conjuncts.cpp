@@ -233,9 +233,8 @@ Json BlockBinder::WithItems(Json from, ItemSet items) const {
     if (!Has(items, i)) continue;
     from = writer_.CrossJoin(std::move(from), items_[i].table);
     Json item = *from_.items[i].node;
-    from["right"] = from_.items[i].missing
-                        ? WithMissingRow(std::move(item), state_.NewTable())
-                        : std::move(item);
+    from["right"] = from_.items[i].missing ? WithMissingRow(std::move(item), state_.NewTable())
+                                           : std::move(item);
   }
   return from;
 }

@@ -42,8 +42,8 @@ struct SessionState {
   /// A model file that cannot be read or is not supported is a model that cannot be used: no text
   /// of a statement is to blame.
   static ErrorCode OfModel(ErrorCode code) {
-    const bool file = code == ErrorCode::kIo || code == ErrorCode::kCorrupt ||
-                      code == ErrorCode::kUnsupported;
+    const bool file =
+        code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kUnsupported;
     return file ? ErrorCode::kModel : code;
   }
 
