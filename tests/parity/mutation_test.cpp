@@ -96,6 +96,28 @@ class SwappedWeights final : public infer::WeightSource {
   std::string a_, b_;
 };
 
+/// Copies of the right functions, each with one of them planted wrong.
+template <typename Functions>
+class Faults {
+ public:
+  explicit Faults(const Functions& right) : right_(right) {}
+
+  Functions& Plant(const char* name) { return planted_.emplace(name, right_).first->second; }
+
+  /// The error that each makes is above the bound, or not a number.
+  template <typename ErrorOf>
+  void ExpectOutside(double bound, const ErrorOf& error_of) const {
+    for (const auto& [name, functions] : planted_) {
+      const double error = error_of(functions);
+      EXPECT_FALSE(error <= bound) << name << ": " << error;
+    }
+  }
+
+ private:
+  Functions right_;
+  std::map<std::string, Functions> planted_;
+};
+
 class Mutation : public testing::Test {
  protected:
   Mutation()
@@ -139,22 +161,17 @@ class Mutation : public testing::Test {
 TEST_F(Mutation, EveryPlantedKernelFaultIsOutsideTheTolerance) {
   const double allowed = ToleranceOf(ElementType::kF32).rms;
   ASSERT_LE(Error(*weights_, Right()), allowed);
-  std::map<std::string, CpuKernels> faults;
-  const auto plant = [&](const char* name) -> CpuKernels& {
-    return faults.emplace(name, Right()).first->second;
-  };
-  plant("zeroed output").product64 = ZeroedProduct;
-  plant("transposed tile").product64 = TransposedTile;
-  plant("shifted position").rotate = ShiftedRotation;
-  plant("mask off by one").softmax_block = MaskOfOneMore;
-  plant("dropped last key").softmax_block = DroppedLastKey;
-  plant("stale maximum").softmax_block = StaleMaximum;
-  plant("norm without a weight").rms_norm = UnweightedNorm;
-  plant("gate and up swapped").silu_product = GateAndUpSwapped;
-  for (const auto& [name, kernels] : faults) {
-    const double error = Error(*weights_, kernels);
-    EXPECT_FALSE(error <= 10 * allowed) << name << ": " << error;
-  }
+  Faults<CpuKernels> faults(Right());
+  faults.Plant("zeroed output").product64 = ZeroedProduct;
+  faults.Plant("transposed tile").product64 = TransposedTile;
+  faults.Plant("shifted position").rotate = ShiftedRotation;
+  faults.Plant("mask off by one").softmax_block = MaskOfOneMore;
+  faults.Plant("dropped last key").softmax_block = DroppedLastKey;
+  faults.Plant("stale maximum").softmax_block = StaleMaximum;
+  faults.Plant("norm without a weight").rms_norm = UnweightedNorm;
+  faults.Plant("gate and up swapped").silu_product = GateAndUpSwapped;
+  faults.ExpectOutside(10 * allowed,
+                       [this](const CpuKernels& kernels) { return Error(*weights_, kernels); });
 }
 
 TEST_F(Mutation, SwappedTensorsAreOutsideTheTolerance) {
@@ -188,19 +205,14 @@ TEST_F(Mutation, EveryPlantedFaultOfBf16ProductsIsOutsideTheTolerance) {
   using infer::cpu::Bf16Kernels;
   if (infer::cpu::SupportedBf16Units().empty()) GTEST_SKIP() << "skipped: no bf16 products here";
   const double allowed = ToleranceOf(ElementType::kBf16).rms;
-  std::map<std::string, Bf16Kernels> faults;
-  const auto plant = [&](const char* name) -> Bf16Kernels& {
-    return faults.emplace(name, infer::cpu::SelectBf16Kernels()).first->second;
-  };
-  plant("zeroed output").product64 = ZeroedHalves;
-  plant("swapped keys").pack_keys = SwappedPairs<&Bf16Kernels::pack_keys>;
-  plant("swapped values").pack_values = SwappedPairs<&Bf16Kernels::pack_values>;
-  plant("one key").softmax_block = FirstKeyOnly;
+  Faults<Bf16Kernels> faults(infer::cpu::SelectBf16Kernels());
+  faults.Plant("zeroed output").product64 = ZeroedHalves;
+  faults.Plant("swapped keys").pack_keys = SwappedPairs<&Bf16Kernels::pack_keys>;
+  faults.Plant("swapped values").pack_values = SwappedPairs<&Bf16Kernels::pack_values>;
+  faults.Plant("one key").softmax_block = FirstKeyOnly;
   EXPECT_LE(Bf16Error(infer::cpu::SelectBf16Kernels()), allowed);
-  for (const auto& [name, kernels] : faults) {
-    const double error = Bf16Error(kernels);
-    EXPECT_FALSE(error <= 2 * allowed) << name << ": " << error;
-  }
+  faults.ExpectOutside(2 * allowed,
+                       [this](const Bf16Kernels& kernels) { return Bf16Error(kernels); });
 }
 
 void NoZero(const infer::cpu::Int8Row& row, std::int32_t n) {
@@ -255,20 +267,14 @@ TEST_F(Mutation, EveryPlantedFaultOfInt8ProductsIsOutsideTheTolerance) {
     return Error(rounded, *weights_, options);
   };
   EXPECT_LE(error(Right()), allowed);
-  std::map<std::string, CpuKernels> faults;
-  const auto plant = [&](const char* name) -> CpuKernels& {
-    return faults.emplace(name, Right()).first->second;
-  };
-  plant("no zero").dequantise = NoZero;
-  plant("no scale").dequantise = NoScale;
-  plant("shifted scales of weights").dequantise = ShiftedWeightScales;
-  plant("not added").dequantise = NotAdded;
-  plant("wrong sign").quantise = WrongSign;
-  plant("half the steps").quantise = HalfTheSteps;
-  for (const auto& [name, kernels] : faults) {
-    const double found = error(kernels);
-    EXPECT_FALSE(found <= 2 * allowed) << name << ": " << found;
-  }
+  Faults<CpuKernels> faults(Right());
+  faults.Plant("no zero").dequantise = NoZero;
+  faults.Plant("no scale").dequantise = NoScale;
+  faults.Plant("shifted scales of weights").dequantise = ShiftedWeightScales;
+  faults.Plant("not added").dequantise = NotAdded;
+  faults.Plant("wrong sign").quantise = WrongSign;
+  faults.Plant("half the steps").quantise = HalfTheSteps;
+  faults.ExpectOutside(2 * allowed, error);
 }
 
 const infer::cpu::Int8Attention& RightInt8() { return *infer::cpu::SelectInt8Attention(); }
@@ -318,19 +324,13 @@ TEST_F(Mutation, EveryPlantedFaultOfInt8AttentionIsOutsideTheTolerance) {
     return Error(rounded, *weights_, options);
   };
   EXPECT_LE(error(RightInt8()), allowed);
-  std::map<std::string, infer::cpu::Int8Attention> faults;
-  const auto plant = [&](const char* name) -> infer::cpu::Int8Attention& {
-    return faults.emplace(name, RightInt8()).first->second;
-  };
-  plant("one key").attend = OneKeyOfBytes;
-  plant("nothing added").attend = NothingAdded;
-  plant("scale of one key").pack_keys = ScaleOfOneKey;
-  plant("other order of values").pack_values = ValuesInKeyOrder;
-  plant("no scale of values").pack_values = NoScaleOfValues;
-  for (const auto& [name, attention] : faults) {
-    const double found = error(attention);
-    EXPECT_FALSE(found <= 1.5 * allowed) << name << ": " << found;
-  }
+  Faults<infer::cpu::Int8Attention> faults(RightInt8());
+  faults.Plant("one key").attend = OneKeyOfBytes;
+  faults.Plant("nothing added").attend = NothingAdded;
+  faults.Plant("scale of one key").pack_keys = ScaleOfOneKey;
+  faults.Plant("other order of values").pack_values = ValuesInKeyOrder;
+  faults.Plant("no scale of values").pack_values = NoScaleOfValues;
+  faults.ExpectOutside(1.5 * allowed, error);
 }
 
 }  // namespace

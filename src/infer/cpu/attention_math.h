@@ -254,7 +254,7 @@ class Bf16Math {
   std::int32_t dim_;
   std::int32_t depth_;  ///< D rounded up to what a product reads at a time
   WorkerScratch& scratch_;
-  AttentionSums<Bf16RowState> sums_;
+  AttentionSums<LaneSoftmax> sums_;
 };
 
 }  // namespace quail::infer::cpu

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
 
 #include "infer/cpu/cpu_kernels.h"
+#include "infer/cpu/lane_softmax.h"
 
 /// Attention's products of bf16 operands with f32 sums, by the processor's own bf16 units. An
 /// operand B is packed in pairs: two consecutive elements of its inner dimension side by side, as
@@ -34,23 +33,14 @@ struct Bf16Product {
   bool accumulate = false;
 };
 
-/// Running softmax of one row in powers of two: weights are relative to `max`, which lags behind
-/// the largest score by at most kBf16SoftmaxSlack, so that few blocks bring the output to a new
-/// one.
-struct Bf16RowState {
-  std::array<float, 16> sums{};  ///< of the weights before rounding, by lane
-  float max = 0;
-  bool begun = false;
-
-  float sum() const { return std::accumulate(sums.begin(), sums.end(), 0.0F); }
-};
+/// How far a row's maximum may lag behind its largest score.
 inline constexpr float kBf16SoftmaxSlack = 8;
 
 /// One row's next key block. REQUIRES: 0 < visible <= 64, width a multiple of 16.
 struct Bf16Softmax {
   const float* scores = nullptr;  ///< [64], in powers of two
   std::int32_t visible = 0;
-  Bf16RowState* state = nullptr;
+  LaneSoftmax* state = nullptr;
   float* output = nullptr;  ///< [width], unnormalised
   std::int32_t width = 0;
   std::uint16_t* weights = nullptr;  ///< bf16 [64], written

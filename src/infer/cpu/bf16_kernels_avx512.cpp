@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "infer/cpu/bf16_kernels.h"
+#include "infer/cpu/rescale_avx512.h"
 #include "infer/cpu/transpose_avx512.h"
 #include "infer/cpu/unroll.h"
 
@@ -46,21 +47,9 @@ void PairTile(const Bf16Product& p, std::int32_t row) {
   });
 }
 
-template <std::int32_t Rows>
-void PairRemainder(const Bf16Product& p, std::int32_t row) {
-  if constexpr (Rows > 0) {
-    if (p.m - row == Rows) {
-      PairTile<Rows>(p, row);
-    } else {
-      PairRemainder<Rows - 1>(p, row);
-    }
-  }
-}
-
 void PairProduct64(const Bf16Product& product) {
-  std::int32_t row = 0;
-  for (; row + kRows <= product.m; row += kRows) PairTile<kRows>(product, row);
-  PairRemainder<kRows - 1>(product, row);
+  ForRowTiles<kRows>(
+      product.m, [&product](auto rows, std::int32_t row) { PairTile<rows.value>(product, row); });
 }
 
 /// 2^x within 4e-6 of its value; 0 far below; NaN stays NaN. 2^floor(x) times a polynomial of
@@ -75,18 +64,9 @@ __m512 Exp2(__m512 x) {
   return _mm512_scalef_ps(p, x);
 }
 
-void Rescale(Bf16RowState& state, float max, float* output, std::int32_t width) {
-  const __m512 factor = Exp2(_mm512_set1_ps(state.max - max));
-  _mm512_storeu_ps(state.sums.data(), _mm512_mul_ps(_mm512_loadu_ps(state.sums.data()), factor));
-  for (std::int32_t i = 0; i < width; i += kLanes) {
-    _mm512_storeu_ps(output + i, _mm512_mul_ps(_mm512_loadu_ps(output + i), factor));
-  }
-  state.max = max;
-}
-
 void SoftmaxToBf16(const Bf16Softmax& row) {
   constexpr float kFarBelow = -1e30F;
-  Bf16RowState& state = *row.state;
+  LaneSoftmax& state = *row.state;
   __m512 block[kVectors];
   for (std::int32_t j = 0; j < kVectors; ++j) block[j] = _mm512_loadu_ps(row.scores + j * kLanes);
   if (row.visible < kKeyBlock) {
@@ -103,7 +83,8 @@ void SoftmaxToBf16(const Bf16Softmax& row) {
     state.max = _mm512_reduce_max_ps(largest);
     state.begun = true;
   } else if (_mm512_cmp_ps_mask(largest, bound, _CMP_GT_OQ) != 0) {
-    Rescale(state, _mm512_reduce_max_ps(largest), row.output, row.width);
+    const float max = _mm512_reduce_max_ps(largest);
+    Rescale(state, max, Exp2(_mm512_set1_ps(state.max - max)), {row.output, row.width});
   }
   const __m512 max = _mm512_set1_ps(state.max);
   __m512 sums = _mm512_loadu_ps(state.sums.data());

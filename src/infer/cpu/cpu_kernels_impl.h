@@ -179,28 +179,13 @@ void ProductTile(std::int32_t k, const ProductOperands& p, bool accumulate) {
   });
 }
 
-template <std::int32_t Rows>
-void ProductRemainder(std::int32_t rows, std::int32_t k, const ProductOperands& p,
-                      bool accumulate) {
-  if constexpr (Rows > 0) {
-    if (rows == Rows) {
-      ProductTile<Rows>(k, p, accumulate);
-    } else {
-      ProductRemainder<Rows - 1>(rows, k, p, accumulate);
-    }
-  }
-}
-
 void Product64(std::int32_t m, std::int32_t k, const float* a, std::int64_t lda, const float* b,
                std::int64_t ldb, float* c, std::int64_t ldc, bool accumulate) {
   for (std::int32_t column = 0; column < kKeyBlock; column += kTileVectors * kLanes) {
-    std::int32_t row = 0;
-    for (; row + kTileRows <= m; row += kTileRows) {
-      ProductTile<kTileRows>(k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc},
-                             accumulate);
-    }
-    ProductRemainder<kTileRows - 1>(
-        m - row, k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc}, accumulate);
+    ForRowTiles<kTileRows>(m, [&](auto rows, std::int32_t row) {
+      ProductTile<rows.value>(k, {a + row * lda, lda, b + column, ldb, c + row * ldc + column, ldc},
+                              accumulate);
+    });
   }
 }
 

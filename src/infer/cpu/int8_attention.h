@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cstdint>
-#include <numeric>
 
 #include "infer/cpu/cpu_kernels.h"
+#include "infer/cpu/lane_softmax.h"
 
 /// Attention's products of bytes (VNNI). A query and a key have one scale each for their signed
 /// codes, a value one that is folded into its weight; the weights of a block are codes from 0 to
@@ -26,15 +26,8 @@ struct Int8Block {
   alignas(64) std::array<float, kKeyBlock> inverse_value_scale{};
 };
 
-/// Running softmax of one row in powers of two, of scores plus the logarithm of the value's scale.
-/// Sums and output are relative to 2^max, which lags behind by at most kInt8SoftmaxSlack.
-struct Int8RowState {
-  std::array<float, 16> sums{};  ///< of the weights before rounding, by lane
-  float max = 0;
-  bool begun = false;
-
-  float sum() const { return std::accumulate(sums.begin(), sums.end(), 0.0F); }
-};
+/// How far a row's maximum may lag behind its largest score, that of a key and the logarithm of its
+/// value's scale.
 inline constexpr float kInt8SoftmaxSlack = 32;
 
 /// Rows that meet a block, one after the other.
@@ -43,7 +36,7 @@ struct Int8Rows {
   const std::uint8_t* queries = nullptr;  ///< codes + 128 [count, width]
   const float* query_scales = nullptr;    ///< [count], 1 / sqrt(D) and log2(e) in them
   const std::int32_t* visible = nullptr;  ///< [count], keys of the block: 0 < visible <= 64
-  Int8RowState* states = nullptr;         ///< [count]
+  LaneSoftmax* states = nullptr;          ///< [count]
   float* output = nullptr;                ///< f32 [count, width], unnormalised
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "infer/cpu/int8_attention.h"
+#include "infer/cpu/rescale_avx512.h"
 #include "infer/cpu/transpose_avx512.h"
 #include "infer/cpu/unroll.h"
 
@@ -116,15 +117,6 @@ __m512 Log2(__m512 x) {
   return _mm512_add_ps(p, _mm512_getexp_ps(x));
 }
 
-void Rescale(Int8RowState& state, float max, float* output, std::int32_t width) {
-  const __m512 factor = Exp2(_mm512_set1_ps(state.max - max));
-  _mm512_storeu_ps(state.sums.data(), _mm512_mul_ps(_mm512_loadu_ps(state.sums.data()), factor));
-  for (std::int32_t i = 0; i < width; i += kLanes) {
-    _mm512_storeu_ps(output + i, _mm512_mul_ps(_mm512_loadu_ps(output + i), factor));
-  }
-  state.max = max;
-}
-
 /// Weights [64] of one row relative to the largest of the block: lane by lane, four keys of each
 /// vector of scores in turn. Returns what brings them to the row's maximum.
 [[gnu::always_inline]] inline float Softmax(const Int8Rows& rows, std::int32_t row,
@@ -133,7 +125,7 @@ void Rescale(Int8RowState& state, float max, float* output, std::int32_t width) 
   constexpr float kFarBelow = -1e30F;
   constexpr float kLogOfLargest = 7.994353436858858F;  // log2(255)
   const std::uint64_t seen = ~std::uint64_t{0} >> (kKeyBlock - rows.visible[row]);
-  Int8RowState& state = rows.states[row];
+  LaneSoftmax& state = rows.states[row];
   __m512 score[kVectors];
   __m512 inverse[kVectors];
   Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
@@ -147,7 +139,8 @@ void Rescale(Int8RowState& state, float max, float* output, std::int32_t width) 
     state.begun = true;
     state.max = largest;
   } else if (largest > state.max + kInt8SoftmaxSlack) {
-    Rescale(state, largest, rows.output + std::int64_t{row} * block.width, block.width);
+    Rescale(state, largest, Exp2(_mm512_set1_ps(state.max - largest)),
+            {rows.output + std::int64_t{row} * block.width, block.width});
   }
   const __m512 top = _mm512_set1_ps(largest - kLogOfLargest);
   __m512i code[kVectors];
@@ -180,21 +173,9 @@ void AttendTile(const Int8Rows& rows, std::int32_t row, const Int8Block& block) 
   }
 }
 
-template <std::int32_t Rows>
-void AttendRemainder(const Int8Rows& rows, std::int32_t row, const Int8Block& block) {
-  if constexpr (Rows > 0) {
-    if (rows.count - row == Rows) {
-      AttendTile<Rows>(rows, row, block);
-    } else {
-      AttendRemainder<Rows - 1>(rows, row, block);
-    }
-  }
-}
-
 void Attend(const Int8Rows& rows, const Int8Block& block) {
-  std::int32_t row = 0;
-  for (; row + kRows <= rows.count; row += kRows) AttendTile<kRows>(rows, row, block);
-  AttendRemainder<kRows - 1>(rows, row, block);
+  ForRowTiles<kRows>(
+      rows.count, [&](auto tile, std::int32_t row) { AttendTile<tile.value>(rows, row, block); });
 }
 
 /// The first `count` lanes.

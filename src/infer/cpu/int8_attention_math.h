@@ -84,7 +84,7 @@ class Int8Math {
   std::int32_t dim_;
   std::int32_t width_;
   WorkerScratch& scratch_;
-  AttentionSums<Int8RowState> sums_;
+  AttentionSums<LaneSoftmax> sums_;
   Int8Block block_;
 };
 

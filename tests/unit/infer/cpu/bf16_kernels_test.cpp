@@ -2,28 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "infer/weights/block_formats.h"
+#include "made_up_values.h"
 
 namespace quail::infer::cpu {
 namespace {
 
 std::vector<std::uint16_t> Halves(std::size_t count, std::uint32_t seed) {
-  std::vector<std::uint16_t> values(count);
-  std::uint32_t state = seed;
-  for (std::uint16_t& value : values) {
-    state = state * 1664525U + 1013904223U;
-    value = FloatToBf16(static_cast<float>(state >> 8) * 0x1p-23F - 1.0F);
-  }
-  return values;
-}
-
-double Wide(std::uint16_t value) {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16));
+  std::vector<std::uint16_t> halves;
+  for (const float value : Values(count, seed)) halves.push_back(FloatToBf16(value));
+  return halves;
 }
 
 /// bf16 [k, 64] as [k / 2, 64, 2].
@@ -91,7 +83,7 @@ void ExpectSoftmax(const Bf16Kernels& kernels, std::int32_t visible, double shif
   }
   std::vector<float> output(64, 1.0F);
   std::vector<std::uint16_t> weights(64);
-  Bf16RowState state;
+  LaneSoftmax state;
   kernels.softmax_block({first.data(), 64, &state, output.data(), 64, weights.data()});
   const float before = state.max;
   kernels.softmax_block({second.data(), visible, &state, output.data(), 64, weights.data()});
@@ -125,7 +117,7 @@ TEST_P(Bf16KernelsTest, SoftmaxOfExtremeScores) {
   scores[5] = 3e4F;
   std::vector<float> output(64, 0.0F);
   std::vector<std::uint16_t> weights(64);
-  Bf16RowState state;
+  LaneSoftmax state;
   kernels_.softmax_block({scores.data(), 64, &state, output.data(), 64, weights.data()});
   EXPECT_NEAR(state.sum(), 1.0F, 1e-5F);
   EXPECT_EQ(Wide(weights[5]), 1.0);

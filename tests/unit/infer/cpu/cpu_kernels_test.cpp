@@ -9,19 +9,10 @@
 #include <vector>
 
 #include "infer/weights/block_formats.h"
+#include "made_up_values.h"
 
 namespace quail::infer::cpu {
 namespace {
-
-std::vector<float> Values(std::size_t count, std::uint32_t seed) {
-  std::vector<float> values(count);
-  std::uint32_t state = seed;
-  for (float& value : values) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;
-  }
-  return values;
-}
 
 class CpuKernelsTest : public testing::TestWithParam<Isa> {
  protected:

@@ -3,31 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "infer/weights/block_formats.h"
+#include "made_up_values.h"
 
 namespace quail::infer::cpu {
 namespace {
 
 constexpr std::size_t kKeys = kKeyBlock;
-
-std::vector<float> Values(std::size_t count, std::uint32_t seed) {
-  std::vector<float> values(count);
-  std::uint32_t state = seed;
-  for (float& value : values) {
-    state = state * 1664525U + 1013904223U;
-    value = static_cast<float>(state >> 8) * 0x1p-23F - 1.0F;
-  }
-  return values;
-}
-
-double Wide(std::uint16_t value) {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value) << 16));
-}
 
 std::size_t PaddedWidth(std::size_t dim) {
   return (dim + kInt8Width - 1) / kInt8Width * kInt8Width;
@@ -88,7 +74,7 @@ struct Case {
     const auto d = static_cast<std::int32_t>(dim), w = static_cast<std::int32_t>(width);
     std::vector<std::uint8_t> codes(count * width);
     std::vector<float> scales(count), output(count * width);
-    std::vector<Int8RowState> states(count);
+    std::vector<LaneSoftmax> states(count);
     for (std::size_t i = 0; i < count; ++i) {
       scales[i] = attention.quantise_query(queries.data() + (first + i) * dim, d, w,
                                            codes.data() + i * width);
