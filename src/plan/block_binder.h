@@ -147,7 +147,7 @@ class BlockBinder {
   ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) const;
   sql::Json WithItems(sql::Json from, ItemSet items) const;
   sql::Json WithoutOpenTerms(const sql::Json& join) const;
-  bool OpenSide(sql::Json& side, ItemSet items) const;
+  bool KeepKnownJoins(sql::Json& from, ItemSet items) const;
   sql::Json WithLonelyRows(sql::Json join, bool known) const;
   sql::Json WithMissingRow(sql::Json side, const std::string& name) const;
   void PlanComputed();

@@ -121,29 +121,28 @@ void BlockBinder::NoteCase(const GuardedCall& guarded) {
 /// side; so does a join whose partners may be fewer than those in the domain. So a domain may ask
 /// too much, never too little.
 Json BlockBinder::WithKnownJoins(Json from, ItemSet items) const {
-  if (sql::TypeOf(from) != "JOIN") return from;
-  const bool left_open = OpenSide(from["left"], items);
-  const bool right_open = OpenSide(from["right"], items);
-  const bool known = IsKnownBefore(from["condition"], items);
-  const std::string_view type = sql::TextMember(from, "join_type");
-  if (type == "ANTI" && (right_open || !known)) {
-    from["condition"] = writer_.ParseExpression("FALSE");
-    return from;
-  }
-  const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
-  const bool lacks_left = type != "LEFT" && (left_open || !known);
-  const bool lacks_right = type != "RIGHT" && (right_open || !known);
-  if (outer && (lacks_left || lacks_right)) return WithLonelyRows(std::move(from), known);
-  if (!known) from["condition"] = writer_.truth();
+  KeepKnownJoins(from, items);
   return from;
 }
 
-/// Brings a side of a join to what is known of it; whether that may be more than its rows.
-bool BlockBinder::OpenSide(Json& side, ItemSet items) const {
-  Json known = WithKnownJoins(side, items);
-  const bool open = known != side || ContainsOnDemand(side) || ContainsAiCall(side);
-  side = std::move(known);
-  return open;
+/// WithKnownJoins in place. Returns whether `from` may have more rows now than it will have.
+bool BlockBinder::KeepKnownJoins(Json& from, ItemSet items) const {
+  if (sql::TypeOf(from) != "JOIN") return ContainsOnDemand(from) || ContainsAiCall(from);
+  const bool left_open = KeepKnownJoins(from["left"], items);
+  const bool right_open = KeepKnownJoins(from["right"], items);
+  const bool known = IsKnownBefore(from["condition"], items);
+  const std::string_view type = sql::TextMember(from, "join_type");
+  const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
+  const bool lacks_left = type != "LEFT" && (left_open || !known);
+  const bool lacks_right = type != "RIGHT" && (right_open || !known);
+  if (type == "ANTI" && (right_open || !known)) {
+    from["condition"] = writer_.ParseExpression("FALSE");
+  } else if (outer && (lacks_left || lacks_right)) {
+    from = WithLonelyRows(std::move(from), known);
+  } else if (!known) {
+    from["condition"] = writer_.truth();
+  }
+  return left_open || right_open || !known;
 }
 
 /// The pairs of an outer join, all where its condition is not known, and each row that it keeps
