@@ -62,6 +62,9 @@ EXPLORE = [
     Run('by_full', '--teacher {work}/full0.npz {work}/full1.npz --trust .5 --epochs 3.5', SHORT_SECONDS, ('full0', 'full1')),
     Run('six', '--teacher ' + ' '.join(f'{{work}}/{name}.npz' for name in (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')) +
         ' --trust .5 --epochs 5', RECIPE_SECONDS, (*TEACHERS, 'fold2', 'fold3', 'full0', 'full1')),
+    Run('recipe', RECIPE, RECIPE_SECONDS, TEACHERS),
+    Run('thinned', RECIPE + ' --drop .04', RECIPE_SECONDS, TEACHERS),
+    Run('labelled', RECIPE.replace('--trust .5', '--trust .35'), RECIPE_SECONDS, TEACHERS),
     Run('short', RECIPE.replace('--epochs 5', '--epochs 3.5'), SHORT_SECONDS, TEACHERS),
     Run('shipped', f'--adapter {SHIPPED}', 20),
 ]

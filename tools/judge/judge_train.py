@@ -49,14 +49,22 @@ class Rows:
         self.truths = torch.from_numpy(blobs['truths'].astype(np.float32)).to(device)
         self.counts, self.device = blobs['info']['counts'], device
         self.parts = blobs['parts'].reshape(-1, 4).astype(np.int64)  # head, text, between, scored (prompt_layout)
+        self.parts_on = torch.from_numpy(self.parts).to(device)
 
-    def batch(self, numbers):
-        """(ids [rows, length] right-padded with 0, last positions, truths)."""
+    def batch(self, numbers, drop=0.):
+        """(ids [rows, length] right-padded with 0, last positions, truths); `drop` of the tokens of each row's text are left out."""
         picked = torch.as_tensor(numbers, device=self.device)
         length = -(-int(self.lengths[numbers].max()) // 8) * 8
         position = torch.arange(length, device=self.device)[None]
         lengths = self.lengths_on[picked]
         at = (self.starts_on[picked][:, None] + position).clamp(max=len(self.tokens) - 1)
+        kept = position < lengths[:, None]
+        if drop:
+            begin, size = self.parts_on[picked, 0, None], self.parts_on[picked, 1, None]
+            in_text = (position >= begin) & (position < begin + size)
+            kept &= ~(in_text & (torch.rand(in_text.shape, device=self.device) < drop))
+            at = at.gather(1, torch.argsort(~kept, dim=1, stable=True))
+            lengths = kept.sum(1)
         ids = torch.where(position < lengths[:, None], self.tokens[at], 0)
         return ids.long(), lengths - 1, self.truths[picked]
 
@@ -156,19 +164,19 @@ def schedule(rows, arguments):
     return steps[:arguments.steps or None]
 
 
-def step_loss(judge, rows, numbers, mass_weight):
+def step_loss(judge, rows, numbers, arguments):
     """Backpropagates one step in micro-batches; returns (loss, accuracy) on the device."""
     parts = max(1, -(-len(numbers) * int(rows.lengths[numbers].max()) // MICRO_BATCH_TOKENS))
     total = torch.zeros(2, device=judge.device)
     labels = list(TRUE_IDS + FALSE_IDS)
     for chunk in np.array_split(numbers, parts):
-        ids, last, truths = rows.batch(chunk)
+        ids, last, truths = rows.batch(chunk, arguments.drop)
         logits = judge.logits(judge.hidden(ids, last, judge.merged()))
         margin = judge.margin(logits)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(margin, truths)
         off_list = (torch.logsumexp(logits, 1) - torch.logsumexp(logits[:, labels], 1)).mean()
         share = len(chunk) / len(numbers)
-        ((loss + mass_weight * off_list) * share).backward()
+        ((loss + arguments.mass * off_list) * share).backward()
         total += torch.stack([loss.detach(), ((margin.detach() > 0) == (truths > .5)).float().mean()]) * share
     return total
 
@@ -203,7 +211,7 @@ def train(judge, rows, arguments):
             cycle = now
         for group in optimizer.param_groups:
             group['lr'] = arguments.lr * rate
-        seen += step_loss(judge, rows, numbers, arguments.mass)
+        seen += step_loss(judge, rows, numbers, arguments)
         torch.nn.utils.clip_grad_norm_(parameters, 1.)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -274,6 +282,7 @@ def main():
     parser.add_argument('--batch', type=int, default=128)
     parser.add_argument('--mass', type=float, default=.1)
     parser.add_argument('--decay', type=float, default=.1)
+    parser.add_argument('--drop', type=float, default=0., help='share of the tokens of a text that a step leaves out, others each time')
     parser.add_argument('--full', action='store_true')
     parser.add_argument('--cut', type=int, default=0, help='rank of the adapter that is written')
     parser.add_argument('--fold', type=int, nargs=2, metavar=('K', 'OF'), help='leave fold K out of OF, and judge it at the end')
@@ -284,6 +293,7 @@ def main():
     parser.add_argument('--limit', type=float, default=1e9, help='seconds after which the schedule must have ended')
     arguments = parser.parse_args()
     began = time.time()
+    torch.manual_seed(arguments.seed)
     device, dtype = ('cuda', torch.bfloat16) if torch.cuda.is_available() else ('cpu', torch.float32)
     tensors = {}
     for path in sorted(arguments.pack.glob('weights-*.bin')):
