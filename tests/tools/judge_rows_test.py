@@ -1,5 +1,7 @@
 """The rules by which rows of judge data get their labels and questions: judge_rows_test.py [unittest arguments]"""
 
+import random
+import re
 import sys
 import tempfile
 import unittest
@@ -11,10 +13,13 @@ import judge_data  # noqa: E402
 import naming  # noqa: E402
 import source_debian  # noqa: E402
 import source_reviews  # noqa: E402
-from bank import read_bank, read_more  # noqa: E402
+from bank import fill_slots, read_bank, read_more  # noqa: E402
 from rows import Collector, filled  # noqa: E402
+from source_amounts import AmountSource  # noqa: E402
+from source_mentions import MentionSource  # noqa: E402
 from source_scenes import read_scenes  # noqa: E402
-from wording import Wordings, phrase_wordings  # noqa: E402
+from source_wordnet import WordNet  # noqa: E402
+from wording import Wordings, inverted, phrase_wordings, third_person  # noqa: E402
 
 BANKS, TRAINING_BANKS = judge_data.BANKS, judge_data.TRAINING_BANKS
 
@@ -47,7 +52,15 @@ class LabelTest(unittest.TestCase):
 
     def test_every_listed_name_belongs_to_a_rule(self):
         known = {found.tag for name in ("debtags", "sections", "fortunes") for found in source_debian.read_rules(name)}
-        self.assertEqual(set(naming._listed()) - known, set())
+        self.assertEqual({tag.lstrip("+-") for tag in naming._listed()} - known, set())
+
+    def test_a_dictionary_is_no_processing_of_text(self):
+        text = rule("text")
+        for heading in ("aspell-fa Persian dictionary for GNU Aspell", "wmanx Manx Gaelic dictionary words", "hyphen-kn Kannada hyphenation patterns"):
+            self.assertTrue(naming.is_something_else(text, heading), heading)
+        self.assertFalse(naming.is_something_else(text, "enchant spell checker"))
+        self.assertTrue(naming.can_affirm(text, "splits text into words"))
+        self.assertFalse(naming.can_affirm(text, "a viewer of PDF documents"))
 
     def test_a_category_is_named_by_any_of_its_words(self):
         self.assertTrue(naming.stem_names(["beginning"], "marks the beginnings of each month"))
@@ -64,6 +77,89 @@ class QuestionTest(unittest.TestCase):
         for question in asked.train + asked.test + asked.negated:
             self.assertNotIn(" be ", question)
         self.assertIn("Is the writer taken aback?", asked.train)
+
+    def test_articles_before_slots(self):
+        pick = random.Random(0)
+        texts = {fill_slots("Works as a {j}.", pick) for _ in range(200)}
+        self.assertIn("Works as an accountant.", texts)
+        self.assertNotIn("Works as a accountant.", texts)
+
+    def test_clauses_become_questions(self):
+        self.assertEqual(inverted("a will is the subject"), "Is a will the subject?")
+        self.assertEqual(inverted("something that is lost was found"), "Is it true that something that is lost was found?")
+
+    def test_modal_verbs_have_no_third_person(self):
+        self.assertEqual(third_person("would like to pay less"), "would like to pay less")
+
+    def test_many_things_are(self):
+        self.assertEqual(source_reviews.agreeing("Is the {x} called good?", "edges"), "Are the {x} called good?")
+        self.assertEqual(source_reviews.agreeing("Is the {x} called good?", "glass"), "Is the {x} called good?")
+
+
+class FactTest(unittest.TestCase):
+    """A fact is not denied of a text that may tell of it."""
+
+    def test_two_dates_both_have_a_year_or_neither(self):
+        rows = Collector(0)
+        amounts = AmountSource(rows, ["The cat sat on the mat."] * 20)
+        for number in range(400):
+            rows.begin(str(number))
+            amounts.order(False)
+        years = {len(re.findall(r"\b(?:19|20)\d\d\b", row.text)) for row in rows.rows["train"]}
+        self.assertEqual(years, {0, 2})
+
+    def test_a_review_that_tells_of_a_repair_is_not_denied_a_defect(self):
+        source = source_reviews.ReviewSource(Collector(0))
+        self.assertFalse(source.can_deny("broken", ["I love it.", "A video showed me how to fix it."]))
+        self.assertFalse(source.can_deny("service", ["The hotline was awful."]))
+        self.assertTrue(source.can_deny("broken", ["I love it.", "No cracks, no dents, nothing missing."]))
+
+    def test_no_review_is_false_of_a_fact_that_a_sentence_may_tell(self):
+        rows = Collector(3)
+        source = source_reviews.ReviewSource(rows)
+        source.shared["noservice"] = ["I repaired it with wire."]
+        source.make(900, 900)
+        asked = [row for row in rows.rows["train"] + rows.rows["word"] if row.kind == "review:broken" and "repaired" in row.text]
+        told = [row.truth for row in asked if row.question not in source_reviews.BROKEN.negated]
+        self.assertGreater(len(told), 5)
+        self.assertTrue(all(told))
+
+    def test_every_fact_that_may_be_told_is_asked(self):
+        known = set(source_reviews.DENIALS) | {f"issues:{name}" for name in read_bank(BANKS / "issues.txt").labels}
+        self.assertEqual(set(naming._tells()) - known, set())
+
+
+class MentionTest(unittest.TestCase):
+    """A text mentions a kind of thing by words that mainly mean it, written as WordNet writes them."""
+
+    def mentions(self, text, net, members=("animal",), proper=("May", "Paris")):
+        source = MentionSource(net, [], [], Collector(0))
+        return any(source.is_meant(*token, members, proper) for token in source.tokens(text))
+
+    def test_case_function_words_and_names(self):
+        class Net:
+            def is_mainly(self, form, members):
+                return form in ("python", "john", "are", "dog")
+
+        for text, truth in (("the dog barked", True), ("written in Python", False), ("his brother John", False), ("we are here", False),
+                            ("May I come in?", False), ("in May it rains", True), ("a dog-eared book", False), ("the dog's bone", True), ("it isn't", False), ("lost in Paris", True)):
+            self.assertEqual(self.mentions(text, Net()), truth, text)
+
+    def test_forms_of_other_words_count_against_a_sense(self):
+        net = small_wordnet()
+        self.assertTrue(net.is_mainly("cows", frozenset(["cow"])))
+        self.assertFalse(net.is_mainly("are", frozenset(["area"])), "mostly a form of be")
+        self.assertFalse(net.is_mainly("shipped", frozenset(["ship"])), "no noun")
+        self.assertTrue(net.is_mainly("wombat", frozenset(["wombat"])), "a noun alone, never counted")
+
+
+def small_wordnet():
+    net = WordNet.__new__(WordNet)
+    net.senses = {"cow": ["cow"], "ship": ["ship"], "are": ["area"], "wombat": ["wombat"]}
+    net.other_words = {"be", "ship"}
+    net.counts = {"cow": {("1", 1): 9}, "ship": {("1", 1): 9, ("2", 1): 1}, "are": {("1", 1): 1}, "be": {("2", 1): 900}}
+    net.irregular = {"noun": {}, "verb": {"are": ["be"], "shipped": ["ship"]}}
+    return net
 
 
 def phrases_of(bank, is_held=(False, True)):

@@ -7,6 +7,8 @@ label of its own sentences only. A sentence is a test sentence by its hash. Labe
 import dataclasses
 import re
 
+from naming import may_tell
+from rows import with_article
 from wording import (PAIR_ABOUT, PAIR_CLAIM, PAIR_SAME_ISSUE, PAIR_SAME_SORT, PAIR_TOPIC, phrase_wordings,
                      third_person)
 
@@ -89,6 +91,7 @@ def read_more(path, known):
 
 def fill_slots(text, pick):
     """Replaces {n}ame, {c}ity, {d}ay, {k} number, {p} thing, {j}ob, {age}."""
+    text = re.sub(r'\b([aA]) \{(j|p)\}', lambda match: match[1] + with_article(pick.choice(JOBS if match[2] == 'j' else THINGS))[1:], text)
     choices = {'n': NAMES, 'c': CITIES, 'd': DAYS, 'k': NUMBERS, 'p': THINGS, 'j': JOBS, 'age': range(18, 85)}
     return re.sub(r'\{(n|c|d|k|p|j|age)\}', lambda match: str(pick.choice(choices[match.group(1)])), text)
 
@@ -165,6 +168,8 @@ class BankSource:
         if not truth and target.denies and self.pick.random() < .45:
             denied.append(target)
         lines = [self.pick.choice(self.sentences(label, is_test)) for label in planted]
+        if not truth and any(may_tell(f'{self.bank.name}:{target.name}', line) for line in lines):
+            return
         lines += [self.pick.choice(label.denies) for label in denied]
         filler = _sentences(self.bank.options.get('filler', ''))
         lines += self.pick.sample(filler, min(len(filler), self.pick.choice([0, 0, 1, 2, 3])))
@@ -219,7 +224,9 @@ class BankSource:
 
     def make(self, count, twins=0):
         make_one = {'mix': self.mixed, 'one': self.single, 'own': self.own}[self.bank.options['mode']]
-        for _ in range(count):
+        for number in range(count):
+            self.rows.begin(f'{self.bank.name} {number}')
             make_one()
-        for _ in range(twins):
+        for number in range(twins):
+            self.rows.begin(f'twins {self.bank.name} {number}')
             self.twins()

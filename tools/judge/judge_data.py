@@ -11,12 +11,13 @@ import collections
 import pathlib
 
 from bank import BankSource, read_bank, read_more
-from rows import SPLITS, Collector
+from rows import SPLITS, Collector, bucket
 from source_amounts import AmountSource
 from source_comparisons import ComparisonSource
 from source_debian import DebianSource
 from source_fortunes import FortuneSource
 from source_interests import InterestSource, NeedSource
+from source_mentions import MentionSource
 from source_numbers import NumberSource
 from source_reviews import ReviewSource
 from source_scenes import SceneSource, read_scenes
@@ -37,12 +38,18 @@ def collect(sources, seed):
     """(rows, filler): the rows of all splits, and sentences that stand beside others."""
     rows = Collector(seed)
     wordnet = WordNet(sources / 'wordnet')
+    rows.begin('filler')
     rows.random.shuffle(wordnet.examples)
     filler = [text.capitalize() + '.' for text in wordnet.examples[5000:9000]]
+    rows.begin('packages')
     debian = DebianSource(sources / 'debian', rows)
     debian.make()
     WordNetSource(wordnet, rows).make()
-    FortuneSource(sources / 'fortunes', wordnet, debian.packages[5000:6500], rows).make()
+    rows.begin('fortunes')
+    fortunes = FortuneSource(sources / 'fortunes', rows)
+    fortunes.make()
+    bodies = [package.body.replace('\n', ' ')[:500] for package in debian.packages[5000:6500]]
+    MentionSource(wordnet, wordnet.examples[:5000] + fortunes.texts[:2500] + wordnet.examples[9000:25000], bodies, rows).make()
     for name, (count, twins) in BANK_ROWS.items():
         BankSource(read_bank(BANKS / f'{name}.txt'), rows, filler).make(count, twins)
     InterestSource(read_bank(BANKS / 'interests.txt'), rows).make(8500)
@@ -75,13 +82,14 @@ def add_to_training(rows, more):
     kept = [row for row in fresh if row.text not in tested and (row.partner is None or row.partner not in tested)]
     print('more for training', len(kept), 'as in the tests and left out', len(fresh) - len(kept))
     rows.rows['train'] += kept
+    more.begin('order')
     more.random.shuffle(rows.rows['train'])
 
 
 def thin(rows):
-    """At most so many test rows a kind, so that no kind dominates."""
+    """At most so many test rows a kind, so that no kind dominates: those with the lowest hash, so that a row that goes leaves the others."""
     seen, kept = collections.Counter(), []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: bucket(f'{row.kind}|{row.question}|{row.text}|{row.partner}', 1 << 32)):
         seen[row.source, row.kind] += 1
         if seen[row.source, row.kind] <= (TEST_ROWS_PER_PAIR_KIND if row.partner else TEST_ROWS_PER_KIND):
             kept.append(row)
@@ -107,10 +115,8 @@ def main():
     parser.add_argument('--seed', type=int, default=11)
     arguments = parser.parse_args()
     rows, filler = collect(arguments.sources, arguments.seed)
-    for split in SPLITS:
-        rows.random.shuffle(rows.rows[split])
-        if split != 'train':
-            rows.rows[split] = thin(rows.rows[split])
+    for split in SPLITS[1:]:
+        rows.rows[split] = thin(rows.rows[split])
     add_to_training(rows, collect_more(arguments.seed + 1, filler))
     write(rows, arguments.out)
 

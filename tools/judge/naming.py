@@ -22,7 +22,7 @@ GENERAL = set('program programs programming something written library module too
 
 @functools.cache
 def _listed():
-    """{tag or topic: expression} of banks/names.txt."""
+    """{tag or topic: expression} of banks/names.txt; `+tag` is what a text must name to be believed TRUE, `-tag` what its heading must not."""
     lines = BANK.read_text(encoding='utf8').splitlines()
     return dict(line.split(' ', 1) for line in lines if line and line[0] != '#')
 
@@ -52,7 +52,20 @@ def is_stated(tag):
 
 def can_affirm(rule, text):
     """Whether a TRUE label of the source may be believed of this text."""
+    needed = _listed().get('+' + rule.tag)
+    if needed and not _matches(needed, text):
+        return False
     return not is_stated(rule.tag) or names(rule, text)
+
+
+def is_something_else(rule, heading):
+    """Whether a heading shows that the source files things under the rule that are not what its question asks."""
+    other = _listed().get('-' + rule.tag)
+    return bool(other and _matches(other, heading))
+
+
+def _matches(expression, text):
+    return re.search('(?<![a-z])(?:' + expression + ')', text, re.I)
 
 
 def can_deny(rule, text):
@@ -70,3 +83,16 @@ def stem_names(words, text):
     """Whether one of `words`, cut to its stem, begins a word of `text`."""
     expression = _stems(tuple(words))
     return bool(expression and expression.search(text.lower()))
+
+
+@functools.cache
+def _tells():
+    """{fact: expression} of banks/tells.txt."""
+    lines = (BANK.parent / 'tells.txt').read_text(encoding='utf8').splitlines()
+    return dict(line.split(' ', 1) for line in lines if line and line[0] != '#')
+
+
+def may_tell(fact, sentence):
+    """Whether a sentence that was not written for a fact may tell of it all the same."""
+    expression = _tells().get(fact)
+    return bool(expression and _matches(expression, sentence))

@@ -28,9 +28,10 @@ def with_article(phrase):
     return ('an ' if re.match(r'(?!uni|use|eu|one\b|ufo)[aeiou]', phrase.lower()) else 'a ') + phrase
 
 
-def filled(question, x):
-    """Puts x into {x}, with the article that it needs behind `a {x}`."""
-    return re.sub(r'\b([aA]) \{x\}', lambda match: match[1] + with_article(x)[1:], question).replace('{x}', x)
+def filled(question, x, slot='x'):
+    """Puts x into {x}, or into another slot, with the article that it needs behind `a {x}`."""
+    slot = '{' + slot + '}'
+    return re.sub(r'\b([aA]) ' + re.escape(slot), lambda match: match[1] + with_article(x)[1:], question).replace(slot, x)
 
 
 @dataclasses.dataclass
@@ -59,13 +60,24 @@ FRAMES = {'?': ['Please answer: {q}', '{q} Answer True or False.', 'I would like
 
 
 class Collector:
-    """Gathers rows by split. `random` is the only source of chance, so a seed fixes the data.
+    """Gathers rows by split. `random` is the only source of chance, so a seed fixes the data. Every part of the data draws from a
+    stream of its own (`begin`): what one rule changes leaves the rows of the others as they are.
 
     With `training_only` every text, wording and kind that the sources bring trains: for banks that hold nothing of the tests."""
 
     def __init__(self, seed, training_only=False):
-        self.random, self.training_only = random.Random(seed), training_only
+        self.seed, self.random, self.training_only = seed, random.Random(seed), training_only
         self.rows = {split: [] for split in SPLITS}
+
+    def begin(self, part):
+        """Starts the random stream of a part of the data; the name of the part and the seed fix it."""
+        self.random.seed(f'{self.seed} {part}')
+
+    def run(self, *makers):
+        """Calls functions that make rows, each with a stream of its own."""
+        for maker in makers:
+            self.begin(maker.__qualname__)
+            maker()
 
     def is_test_text(self, text, count):
         """Whether `text` is on the side of the tests, which is one of `count` buckets."""

@@ -139,8 +139,8 @@ class AmountSource:
         if days[0] == days[1]:
             return
         first_year = self.pick.randint(1990, 2023)
-        shown = [f'{day} {MONTHS[month]} {first_year + year}' if self.pick.random() < .5 or days[0][0] != days[1][0]
-                 else f'{day} {MONTHS[month]}' for year, month, day in days]
+        with_years = days[0][0] != days[1][0] or self.pick.random() < .5  # said of both dates or of neither
+        shown = [f'{day} {MONTHS[month]}' + f' {first_year + year}' * with_years for year, month, day in days]
         sentences = [f'On {when} {what}.' for what, when in zip((a, b), shown)]
         text = ' '.join(self.pick.sample(sentences, 2))
         before = self.pick.random() < .5
@@ -160,4 +160,5 @@ class AmountSource:
 
     def make(self, count):
         for number in range(count):
+            self.rows.begin(f'amounts {number}')
             self.makers[number % len(self.makers)]((number // len(self.makers)) % 10 == 0)

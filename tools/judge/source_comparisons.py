@@ -186,4 +186,5 @@ class ComparisonSource:
         """Of ten rows six compare two things, two order dates, one asks after one date, one adds."""
         makers = [self.compared] * 6 + [self.order] * 2 + [self.dated, self.total]
         for number in range(count):
+            self.rows.begin(f'comparisons {number}')
             makers[number % len(makers)]()

@@ -5,7 +5,7 @@ import itertools
 import pathlib
 import re
 
-from naming import can_affirm, can_deny, names
+from naming import can_affirm, can_deny, is_something_else, names
 from rows import bucket, with_article
 from wording import (ABOUT, IS_A, PAIR_ABOUT, PAIR_SUMMARY, PAIR_TRANSLATION, SOME_ABOUT, SOME_IS, TEXT_IS)
 
@@ -139,13 +139,15 @@ class DebianSource:
         whole = f'{package.name} {package.summary} {package.body}'
         if not truth:
             return self.text(package) if can_deny(rule, whole) else None
-        if not can_affirm(rule, whole) or not self.fits_section(rule, package):
+        heading = f'{package.name} {package.summary}'
+        if not can_affirm(rule, whole) or not self.fits_section(rule, package) or is_something_else(rule, heading):
             return None
         text = self.text(package)
         return text if can_affirm(rule, text) else self.cut(f'{package.summary}\n{package.body}')
 
     def put_believed(self, rule, positive, negative, most, kind):
         believed = []
+        self.rows.begin(kind + rule.tag)
         for pool, truth in ((positive, True), (negative, False)):
             self.pick.shuffle(pool)
             texts = ((package, self.believed(rule, package, truth)) for package in pool)
@@ -191,6 +193,7 @@ class DebianSource:
         for package in self.packages[start:start + count]:
             if package.section not in rules:
                 continue
+            self.rows.begin('pair:section ' + package.name)
             truth = self.pick.random() < .5
             section = package.section if truth else self.pick.choice([n for n in rules if n != package.section])
             rule, held = rules[section], rules[section].held or rules[package.section].held
@@ -255,9 +258,4 @@ class DebianSource:
             self.rows.put(TEXT_IS, text, truth, 'language:' + asked, 'language', held=held, is_test=is_test, x=phrase)
 
     def make(self):
-        self.tag_rows()
-        self.section_rows()
-        self.summary_pairs()
-        self.section_pairs()
-        self.long_rows()
-        self.language_rows()
+        self.rows.run(self.tag_rows, self.section_rows, self.summary_pairs, self.section_pairs, self.long_rows, self.language_rows)

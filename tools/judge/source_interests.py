@@ -49,6 +49,7 @@ class InterestSource:
 
     def make(self, count):
         for number in range(count):
+            self.rows.begin(f'interests {number}')
             self.make_one(number)
 
 
@@ -83,5 +84,6 @@ class NeedSource:
 
     def make(self, each):
         for need in self.needs:
+            self.rows.begin('need ' + need.text)
             for _ in range(each):
                 self.make_one(need, self.rows.is_test_text(need.text, 8))

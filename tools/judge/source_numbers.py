@@ -1,5 +1,6 @@
 """Texts with a quantity, and questions that compare it: prices, ages, durations, dates, times, weights and the like."""
 import dataclasses
+import re
 
 from bank import fill_slots
 from wording import Wordings
@@ -54,7 +55,7 @@ def quantities(pick):
                  [('Does it take more than an hour?', lambda v: v > 60), ('It lasts less than half an hour.', lambda v: v < 30),
                   ('Is it over within a quarter of an hour?', lambda v: v <= 15), ('!Is it longer than two hours?', lambda v: v > 120)]),
         Quantity('stay', 'the number of days', ['We stayed for {v} days.', 'Delivery takes {v} days.', 'The course runs {v} days.',
-                 'It has been raining for {v} days.', 'A {v}-day tour.', 'He was ill for {v} days.'], draw(1, 40), '{}',
+                 'It has been raining for {v} days.', 'A {v}-day tour.', 'He was ill for {v} days.'], draw(2, 40), '{}',
                  [('Did it take longer than a week?', lambda v: v > 7), ('less than a fortnight', lambda v: v < 14),
                   ('!Was it over within three days?', lambda v: v <= 3)]),
         Quantity('weight', 'the weight', ['It weighs {v} kg.', 'Weight: {v} kg.', 'The parcel has {v} kg.',
@@ -80,9 +81,9 @@ def quantities(pick):
         Quantity('rating', 'the rating', ['{v} out of 10.', 'I give it {v} of 10 points.', 'Rating: {v}/10.', 'A clear {v} out of ten from me.'],
                  list(range(1, 11)), '{}', [('Is the rating good?', lambda v: v >= 7), ('a bad mark', lambda v: v <= 4)]),
         Quantity('rooms', 'the number of rooms', ['{v} rooms, kitchen and bath.', 'A flat with {v} rooms in {c}.', 'The house has {v} rooms.'],
-                 list(range(1, 9)), '{}', [('Does it have more than three rooms?', lambda v: v > 3)]),
+                 list(range(2, 9)), '{}', [('Does it have more than three rooms?', lambda v: v > 3)]),
         Quantity('count', 'the quantity', ['We ordered {v} chairs.', '{v} pieces in a box.', 'I need {v} of them.', 'There are {v} left in stock.',
-                 'She bought {v} apples.'], draw(1, pick.choice([12, 60, 500])), '{}', [('more than a dozen', lambda v: v > 12)]),
+                 'She bought {v} apples.'], draw(2, pick.choice([12, 60, 500])), '{}', [('more than a dozen', lambda v: v > 12)]),
         Quantity('clock', 'the hour', ['It starts at {v}:00.', 'The train leaves at {v}:15.', 'Meet me at {v}:30.', 'Closed from {v}:00 on.'],
                  list(range(0, 24)), '{} o\'clock', [('Is it in the morning?', lambda v: 5 <= v < 12), ('in the evening', lambda v: 18 <= v < 23),
                  ('Is it after noon?', lambda v: v >= 12), ('!Is the time before midday?', lambda v: v < 12)]),
@@ -109,7 +110,7 @@ class NumberSource:
         if self.pick.random() < .45:
             lines += self.pick.sample(self.filler, self.pick.randint(1, 4))
         self.pick.shuffle(lines)
-        return fill_slots(' '.join(lines), self.pick)
+        return re.sub(r'\b([aA]) (?=(?:8\d?|11|18)\b)', r'\1n ', fill_slots(' '.join(lines), self.pick))
 
     def put(self, text, question, truth, kind, held, is_test):
         self.rows.put(Wordings([question], [question]), text, truth, 'number:' + kind, 'numbers', held=held, is_test=is_test)
@@ -163,9 +164,11 @@ class NumberSource:
         self.put(text, self.pick.choice(questions.split('|')), truth, 'calendar ' + kind, held, is_test)
 
     def make(self, count, calendar):
+        self.rows.begin('numbers')
         for number in range(count):
             if number % 50 == 0:
                 batch = quantities(self.pick)
             self.compare(self.pick.choice(batch), number % 10 == 0)
+        self.rows.begin('calendar')
         for number in range(calendar):
             self.calendar(number % 10 == 0)

@@ -4,6 +4,7 @@ import pathlib
 import re
 
 from bank import fill_slots
+from naming import may_tell, stem_names
 from wording import wordings
 
 BANKS = pathlib.Path(__file__).parent / 'banks'
@@ -32,7 +33,7 @@ BLAME = wordings('Does the reviewer complain about the {x}?|There is criticism o
 BROKEN = wordings('Is the product broken?|Does the review report a defect?|The item was damaged.|broken or defective'
                   '|Did it arrive in pieces or stop working?|The product has a defect.|Was there any damage?'
                   '|Does the customer say that it broke?|It is faulty.|Did something break?',
-                  'Did the product break or come damaged?|The article did not stay in one piece.',
+                  'Did the product break or come damaged?|The article failed or was not whole.',
                   'The product is intact.|Was everything whole and working?', .12)
 LATE = wordings('Was it delivered late?|The delivery took too long.|late delivery|Did it arrive after the promised date?'
                 '|Does the customer complain about slow shipping?|The parcel was late.|Was the shipment delayed?'
@@ -41,10 +42,21 @@ LATE = wordings('Was it delivered late?|The delivery took too long.|late deliver
 SERVICE = wordings('Did the customer contact the customer service?|customer service is mentioned'
                    '|The writer dealt with support.|Is there anything about the support team?'
                    '|Did they call or write to the company?', 'Was there any contact with the seller?'
-                   '|The reviewer talks about the help desk.')
+                   '|The reviewer got in touch with those who sell or make it.')
 PRICEY = wordings('Is it considered too expensive?|The writer finds the price too high.|too expensive'
                   '|Does the reviewer complain about the price?', 'Is the cost seen as excessive?',
                   'The price is seen as fair.', .1)
+
+DENIALS = {'broken': 'intact', 'late': 'intime', 'service': 'noservice', 'pricey': 'cheapgood'}
+PLURAL = re.compile('[^s]s$')
+
+
+def agreeing(question, name):
+    """`Is the {x} good?` -> `Are the {x} good?` for legs and edges."""
+    if not PLURAL.search(name):
+        return question
+    question = question.replace('Is the {x}', 'Are the {x}').replace('Was the {x}', 'Were the {x}').replace('Does the {x}', 'Do the {x}')
+    return question.replace('{x} is ', '{x} are ').replace('{x} was ', '{x} were ').replace('{x} gets ', '{x} get ').replace('are one of', 'are among')
 
 
 @dataclasses.dataclass
@@ -101,7 +113,7 @@ class ReviewSource:
         if is_test:
             forms = ['{w}, that is my word for the {a}.', 'The {a} struck me as {w}.', 'The {a} is not {o} at all.']
         form = self.pick.choice(forms)
-        if re.search('[^s]s$', name):
+        if PLURAL.search(name):
             form = form.replace('{a} is', '{a} are').replace('{a} was', '{a} were').replace('it is', 'they are')
         text = form.format(a=name, w=word, m=more, o=opposite)
         return text[0].upper() + text[1:]
@@ -127,12 +139,12 @@ class ReviewSource:
             lines.append(verdict)
         if self.pick.random() < .6:
             self.pick.shuffle(lines)
-        self.ask(subject, fill_slots(' '.join(dict.fromkeys(lines)), self.pick), good, opinions, flags, is_test)
+        self.ask(subject, lines, good, opinions, flags, is_test)
 
     def side_facts(self, lines, is_test):
         """Plants facts that are not the opinion; returns which."""
         flags = {}
-        for name, denial in (('broken', 'intact'), ('late', 'intime'), ('service', 'noservice'), ('pricey', 'cheapgood')):
+        for name, denial in DENIALS.items():
             chance = self.pick.random()
             flags[name] = chance < .2
             if flags[name]:
@@ -141,9 +153,12 @@ class ReviewSource:
                 lines.append(self.some(self.shared[denial], is_test))
         return flags
 
-    def ask(self, subject, text, good, opinions, flags, is_test):
+    def ask(self, subject, lines, good, opinions, flags, is_test):
+        text = fill_slots(' '.join(dict.fromkeys(lines)), self.pick)
         options = dict(held=subject.held, is_test=is_test)
-        put = lambda asked, truth, kind, x='': self.rows.put(asked, text, truth, 'review:' + kind, 'reviews', x=x, **options)
+        agree = lambda questions, x: [agreeing(question, x) for question in questions]
+        in_number = lambda asked, x: dataclasses.replace(asked, train=agree(asked.train, x), test=agree(asked.test, x), negated=agree(asked.negated, x))
+        put = lambda asked, truth, kind, x='': self.rows.put(in_number(asked, x), text, truth, 'review:' + kind, 'reviews', x=x, **options)
         chance = self.pick.random()
         if chance < (.25 if opinions else .42):
             noun = self.pick.choice(['product', 'purchase', subject.name, subject.name])
@@ -151,13 +166,15 @@ class ReviewSource:
         elif chance < (.31 if opinions else .48):
             put(self.with_more(RECOMMEND, 'recommend'), good, 'recommend')
         elif chance < .78 and opinions:
-            self.ask_aspect(subject, opinions, put)
-        else:
-            if 'hotline' in subject.aspects:  # whoever judges a hotline had to do with the service
-                flags = {name: value for name, value in flags.items() if name != 'service'}
+            self.ask_aspect(subject, opinions, text, put)
+        elif flags := {name: value for name, value in flags.items() if value or self.can_deny(name, lines)}:
             name = self.flag_to_ask(flags)
             asked = {'broken': BROKEN, 'late': LATE, 'service': SERVICE, 'pricey': PRICEY}[name]
             put(self.with_more(asked, name), flags[name], name)
+
+    def can_deny(self, fact, lines):
+        """Whether no line tells of the fact that was not planted, but for those that were written to deny it."""
+        return not any(may_tell(fact, line) for line in lines if line not in self.shared[DENIALS[fact]])
 
     def with_more(self, asked, name):
         """The wordings with the bank's own for training, `[=ask_broken]` and the like."""
@@ -169,12 +186,12 @@ class ReviewSource:
             return self.pick.choice(planted)
         return self.pick.choice(list(flags))
 
-    def ask_aspect(self, subject, opinions, put):
+    def ask_aspect(self, subject, opinions, text, put):
         truth = self.pick.random() < .5
-        absent = [name for name in subject.aspects if name not in opinions]
+        absent = [name for name in subject.aspects if name not in opinions and not stem_names(name.split(), text)]
         if self.pick.random() < .4:
-            name = self.pick.choice(list(opinions) if truth else absent)
-            put(MENTION, truth, 'aspect', name)
+            if truth or absent:
+                put(MENTION, truth, 'aspect', self.pick.choice(list(opinions) if truth else absent))
             return
         want = self.pick.choice(list(opinions.values())) if truth else self.pick.random() < .5
         right = [name for name, opinion in opinions.items() if opinion == want]
@@ -189,10 +206,12 @@ class ReviewSource:
         flags = self.side_facts(lines, is_test)
         if self.pick.random() < .5:
             self.pick.shuffle(lines)
-        self.ask(self.product, ' '.join(dict.fromkeys(lines)), good, {}, flags, is_test)
+        self.ask(self.product, lines, good, {}, flags, is_test)
 
     def make(self, count, opinions):
         for number in range(count):
+            self.rows.begin(f'review {number}')
             self.make_one(number)
         for number in range(opinions):
+            self.rows.begin(f'opinion {number}')
             self.make_opinion(number)

@@ -55,6 +55,7 @@ class SceneSource:
 
     def make(self, each, each_held):
         for scene in self.scenes:
+            self.rows.begin('scene ' + scene.text)
             held = self.is_held(scene)
             for _ in range(each_held if held else each):
                 self.make_one(scene, held)

@@ -13,6 +13,10 @@ COMMON = dict(animal='n00015388', person='n00007846', plant='n00017222', disease
               country='n08544813', substance='n00019613', clothing='n03051540', language='n06282651',
               weapon='n04565375', sport='n00523513', bird='n01503061', fish='n02512053', tree='n13104059',
               occupation='n00582388')
+FEWEST_COUNTED, MAINLY = 3, .75  # occurrences of a word that say which of its senses is meant, and the share that it needs
+SHORTEST_ON_TOPIC = 20  # characters: a gloss of one word may be of any topic
+PLURAL = (('s', ('',)), ('es', ('',)), ('ies', ('y',)))
+ENDINGS = PLURAL + (('ed', ('', 'e')), ('ing', ('', 'e')), ('er', ('', 'e')), ('est', ('', 'e')))
 HELD_COMMON = ('vehicle', 'tree', 'weapon')
 
 
@@ -51,8 +55,7 @@ class WordNet:
             if not line.startswith(' '):
                 fields = line.split()
                 self.senses[fields[0]] = ['n' + offset for offset in fields[-int(fields[2]):]]
-        self.other_words = {line.split(' ', 1)[0] for part in ('verb', 'adj', 'adv') for line in
-                            (directory / f'index.{part}').read_text(encoding='utf8').splitlines()}
+        self.read_forms(directory)
         self.counts = collections.defaultdict(dict)  # word: {(part of speech, sense): occurrences}
         for line in (directory / 'cntlist.rev').read_text(encoding='utf8').splitlines():
             key, number, count = line.split()
@@ -60,6 +63,7 @@ class WordNet:
             self.counts[word][rest[0], int(number)] = int(count)
         self.hypernyms = {key: [target for symbol, target, _ in synset.pointers if symbol in ('@', '@i')]
                           for key, synset in self.synsets.items() if key[0] == 'n'}
+        self.instances = {key for key in self.hypernyms if any(symbol == '@i' for symbol, _, _ in self.synsets[key].pointers)}
         self.children = collections.defaultdict(list)
         for key, parents in self.hypernyms.items():
             for parent in parents:
@@ -83,16 +87,37 @@ class WordNet:
             key, depth = self.hypernyms[key][0], depth + 1
         return depth
 
-    def is_mainly(self, word, keys):
-        """Whether `word` mostly means one of the noun synsets `keys`: by WordNet's counts over all parts of speech, where it has
-        none by the order of senses, and then only if it is a noun alone."""
-        word = word.lower().replace(' ', '_')
-        counted = self.counts.get(word, {})
-        senses = self.senses.get(word, [])
-        meant = [number for number, key in enumerate(senses, 1) if key in keys]
-        if sum(counted.values()):
-            return sum(counted.get(('1', number), 0) for number in meant) > .6 * sum(counted.values())
-        return bool(meant) and meant[0] == 1 and word not in self.other_words and len(meant) >= .6 * len(senses)
+    def read_forms(self, directory):
+        """The words of each part of speech, and the irregular forms of words: {part of speech: {form: words}}."""
+        self.other_words = {line.split(' ', 1)[0] for part in ('verb', 'adj', 'adv') for line in
+                            (directory / f'index.{part}').read_text(encoding='utf8').splitlines()}
+        self.irregular = {part: collections.defaultdict(list) for part in ('noun', 'verb', 'adj', 'adv')}
+        for part, forms in self.irregular.items():
+            for line in (directory / f'{part}.exc').read_text(encoding='utf8').splitlines():
+                forms[line.split()[0]] += line.split()[1:]
+
+    @functools.lru_cache(maxsize=None)
+    def bases(self, form, endings=ENDINGS):
+        """The words of which `form` may be a form: itself and, where it is irregular or has one of the endings, those without."""
+        form = form.lower().replace(' ', '_')
+        found = [form]
+        for part, forms in self.irregular.items():
+            found += forms.get(form, []) if endings is ENDINGS or part == 'noun' else []
+        for ending, others in endings:
+            if form.endswith(ending) and len(form) - len(ending) > 1 and not form.endswith('ss'):
+                found += [form[:-len(ending)] + other for other in others]
+        return tuple(word for word in dict.fromkeys(found) if word in self.senses or word in self.other_words)
+
+    @functools.lru_cache(maxsize=None)
+    def is_mainly(self, form, keys, known=False):
+        """Whether `form`, a noun or its plural, mostly means one of the noun synsets `keys`: by WordNet's counts of all words of which it
+        may be a form, over all parts of speech. Where there are hardly any, all of them must be nouns with no other sense (or not `known`)."""
+        words = self.bases(form)
+        meant = {word: [number for number, key in enumerate(self.senses.get(word, []), 1) if key in keys] for word in self.bases(form, PLURAL)}
+        counted = sum(sum(self.counts.get(word, {}).values()) for word in words)
+        if known or counted >= FEWEST_COUNTED:
+            return sum(self.counts.get(word, {}).get(('1', number), 0) for word in meant for number in meant[word]) > MAINLY * counted
+        return bool(words) and all(word not in self.other_words and len(meant.get(word, [])) == len(self.senses[word]) for word in words)
 
     def senses_of(self, word):
         return self.senses.get(word.lower().replace(' ', '_'), [])
@@ -150,8 +175,10 @@ class WordNetSource:
 
     def common_rows(self):
         for name, key in COMMON.items():
+            self.rows.begin('common:' + name)
             below = self.net.below(key)
-            negative = [item for item in self.pick.sample(self.net.nouns, 900) if item not in below]
+            close = self.net.below(COMMON['person']) if name == 'occupation' else ()  # whoever follows one
+            negative = [item for item in self.pick.sample(self.net.nouns, 900) if item not in below and item not in close]
             self.kind_rows(key, sorted(below), negative, 150, name in HELD_COMMON, name)
 
     def topic_rows(self, each=50):
@@ -163,6 +190,7 @@ class WordNetSource:
         topics = {topic: members for topic, members in topics.items() if len(members) >= 12}
         everything = [(topic, key) for topic, members in topics.items() for key in members]
         for topic, members in topics.items():
+            self.rows.begin('topic:' + topic)
             related = self.net.below(topic) | {topic} | {other for other in topics if topic in self.net.below(other)}
             shown = lambda key: ' '.join([self.net.synsets[key].gloss, *self.net.synsets[key].words[:2], *self.net.synsets[key].examples])
             negative = [key for other, key in self.pick.sample(everything, 120) if other not in related and key not in members
@@ -171,6 +199,8 @@ class WordNetSource:
                 synset = self.net.synsets[key]
                 head = self.pick.choice(synset.words[:2]) + ': ' if self.pick.random() < .5 else ''
                 text = head + '; '.join([synset.gloss] + synset.examples[:self.pick.randint(0, 2)])
+                if len(text) < SHORTEST_ON_TOPIC:
+                    continue
                 name = self.net.synsets[topic].words[0]
                 self.rows.put(ABOUT, text, truth, 'topic:' + name, 'wordnet', held=bucket(topic, 6) == 0,
                               is_test=self.test_of(text), x=name)
@@ -248,8 +278,4 @@ class WordNetSource:
         self.rows.put(FACT, text, truth, 'fact', 'wordnet', is_test=self.test_of(text))
 
     def make(self):
-        self.category_rows()
-        self.common_rows()
-        self.topic_rows()
-        self.definition_rows()
-        self.fact_rows()
+        self.rows.run(self.category_rows, self.common_rows, self.topic_rows, self.definition_rows, self.fact_rows)

@@ -2,6 +2,8 @@
 import dataclasses
 import re
 
+from rows import filled
+
 
 @dataclasses.dataclass
 class Wordings:
@@ -145,7 +147,7 @@ _S_NEGATED = 'It is not said that {c}.|Is it untrue that {c}?'
 def third_person(verb_phrase):
     """`ask for a refund` -> `asks for a refund`."""
     verb, _, rest = verb_phrase.partition(' ')
-    irregular = {'have': 'has', 'be': 'is', 'do': 'does', 'go': 'goes'}
+    irregular = {'have': 'has', 'be': 'is', 'do': 'does', 'go': 'goes'} | {modal: modal for modal in 'would could should will can may must'.split()}
     if verb in irregular:
         verb = irregular[verb]
     elif re.search(r'(s|x|z|ch|sh)$', verb):
@@ -165,20 +167,19 @@ def _of_being(question):
 
 def inverted(clause):
     """`the delivery is late` -> `Is the delivery late?`; other clauses are asked with `Is it true that`."""
-    match = re.match(r'(.*?) (is|was|were|has|are|will) (.*)', clause)
-    if not match or ' or ' in match.group(3) and re.search(r' (is|was|has) ', match.group(3)):
+    match = re.match(r'(.*?)(?<!\ba)(?<!\bthe)(?<!\bno) (is|was|were|has|are|will) (.*)', clause)
+    if (not match or re.search(r'\b(that|who|which|what|whose|where|how|if|whether|when|why)\b', match.group(1))
+            or ' or ' in match.group(3) and re.search(r' (is|was|has) ', match.group(3))):
         return f'Is it true that {clause}?'
     subject, verb, rest = match.groups()
     return f'{verb.capitalize()} {subject} {rest}?'
 
 
 def _fill(patterns, values):
-    filled = []
-    for pattern in patterns.split('|'):
-        for name, value in values.items():
-            pattern = pattern.replace('{' + name + '}', value)
-        filled.append(pattern)
-    return filled
+    questions = patterns.split('|')
+    for name, value in values.items():
+        questions = [filled(question, value, name) for question in questions]
+    return questions
 
 
 def phrase_wordings(style, phrases, test_phrases, subjects):
