@@ -29,7 +29,7 @@ TRAINING_BANKS = BANKS / 'training'
 BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 1100), 'topics': (3500, 1500), 'persons': (4000, 0),
              'kinds': (16000, 0)}
 SCENE_BANKS = ('scenes', 'dealings', 'episodes')
-MORE_BANK_ROWS = {'kinds': (9000, 0), 'topics': (2200, 1500), 'genres': (2200, 1200)}
+MORE_BANK_ROWS = {'kinds': (12500, 0), 'topics': (2200, 1500), 'genres': (2200, 1200)}
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
 
