@@ -108,6 +108,10 @@ def check_links(path, text, layers):
                 yield f"{path}: library {name} may not link quail_{linked}"
 
 
+def check_folders(root, layers):
+    return [f"tools/layers.txt: there is no {folder}" for folder in layers if not (root / folder).is_dir()]
+
+
 def check_tree(root):
     layers = read_layers(root / "tools" / "layers.txt")
     cycle = find_cycle(layers)
@@ -124,7 +128,7 @@ def check_tree(root):
 
 def main():
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    violations = check_tree(root)
+    violations = check_folders(root, read_layers(root / "tools" / "layers.txt")) + check_tree(root)
     print(*violations, sep="\n", end="\n" if violations else "")
     print(f"layers: {len(violations)} violations")
     return 1 if violations else 0

@@ -167,7 +167,7 @@ TEST_P(CudaAttention, EqualsTheSoftmaxOverSpansAndOwnRun) {
   ActivationOut quantised(batch.rows(), static_cast<std::int32_t>(heads() * dim()), true);
   a.out = quantised.get();
   LaunchAttention(a, nullptr);
-  quantised.ExpectNear(wanted, ScaleRounding::kExact, kAttentionSlack);
+  quantised.ExpectNear(wanted, BlockScale::kExact, kAttentionSlack);
 }
 INSTANTIATE_TEST_SUITE_P(Variants, CudaAttention, testing::ValuesIn(AllAttentionVariants()),
                          [](const auto& variant) {
@@ -305,7 +305,7 @@ TEST(CudaLargeIndices, Case55TheLastRowOfALargeSwiGluAndProduct) {
                 nullptr);
   Guarded<__nv_bfloat16> inner(kRows * kWidth / 2);
   LaunchSwiGlu(
-      {gate_up.get(), {inner.get(), nullptr, nullptr, 0}, kRows, kWidth / 2, ScaleRounding::kExact},
+      {gate_up.get(), {inner.get(), nullptr, nullptr, 0}, kRows, kWidth / 2, BlockScale::kExact},
       nullptr);
   const auto last = gate_up.Read((kRows - 1) * kWidth, kWidth);
   std::vector<double> wanted;

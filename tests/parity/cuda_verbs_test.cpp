@@ -21,11 +21,11 @@ using namespace infer::cuda;  // NOLINT(google-build-using-namespace)
 struct OutputForm {
   const char* name;
   bool fp8;
-  ScaleRounding rounding;
+  BlockScale rounding;
 };
-constexpr OutputForm kForms[] = {{"bf16", false, ScaleRounding::kExact},
-                                 {"fp8", true, ScaleRounding::kExact},
-                                 {"ue8m0", true, ScaleRounding::kPowerOfTwo}};
+constexpr OutputForm kForms[] = {{"bf16", false, BlockScale::kExact},
+                                 {"fp8", true, BlockScale::kExact},
+                                 {"ue8m0", true, BlockScale::kPowerOfTwo}};
 
 class CudaVerbs : public testing::TestWithParam<OutputForm> {};
 

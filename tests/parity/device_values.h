@@ -17,8 +17,8 @@
 /// Values that the tests of single launchers put in and read back.
 namespace quail::parity {
 
+using infer::BlockScale;
 using infer::cuda::Activation;
-using infer::cuda::ScaleRounding;
 
 /// Row counts around the tiles' borders.
 constexpr std::int32_t kRaggedRows[] = {0, 1, 63, 64, 65, 127, 129};
@@ -62,7 +62,7 @@ class ActivationOut {
 
   /// Checks every value: bf16 to its rounding, fp8 to a step of its block's scale. `slack`: what
   /// the values before the rounding may be off by, as a share of their block's largest.
-  void ExpectNear(std::span<const double> wanted, ScaleRounding rounding, double slack = 0) const {
+  void ExpectNear(std::span<const double> wanted, BlockScale rounding, double slack = 0) const {
     if (!fp8_) {
       ExpectBf16(bf16_.Read(), wanted);
       return;
@@ -91,11 +91,11 @@ class ActivationOut {
 
  private:
   static void ExpectFp8Block(std::span<const __nv_fp8_e4m3> got, std::span<const double> wanted,
-                             double scale, ScaleRounding rounding, double slack) {
+                             double scale, BlockScale rounding, double slack) {
     double amax = 0;
     for (const double value : wanted) amax = std::max(amax, std::abs(value));
     const double exact = amax / 448;
-    if (rounding == ScaleRounding::kExact) {
+    if (rounding == BlockScale::kExact) {
       ASSERT_NEAR(scale, exact, (1e-3 + slack) * exact);
     } else {
       ASSERT_EQ(std::log2(scale), std::floor(std::log2(scale)));

@@ -35,6 +35,12 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(len(found), 1, found)
         self.assertIn(expected, found[0])
 
+    def test_layer_without_a_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "src/base").mkdir(parents=True)
+            self.assertEqual(["tools/layers.txt: there is no src/sql"],
+                             check_layers.check_folders(Path(folder), {"src/base": set(), "src/sql": set()}))
+
     def test_allowed_directions(self):
         self.assertEqual([], self.violations({
             "include/quail/session.h": '#include "quail/error.h"\n#include "quail/config.h"\n',

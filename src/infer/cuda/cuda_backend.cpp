@@ -65,10 +65,9 @@ class CudaBackend final : public Backend {
     spec_ = model.spec;
     fp8_ = spec_.weight_type == spec::WeightType::kFp8Block;
     const PowerOfTwoScales scales = options_.power_of_two_scales;
-    rounding_ =
-        scales == PowerOfTwoScales::kAll ? ScaleRounding::kPowerOfTwo : ScaleRounding::kExact;
+    rounding_ = scales == PowerOfTwoScales::kAll ? BlockScale::kPowerOfTwo : BlockScale::kExact;
     attention_rounding_ =
-        scales == PowerOfTwoScales::kNone ? ScaleRounding::kExact : ScaleRounding::kPowerOfTwo;
+        scales == PowerOfTwoScales::kNone ? BlockScale::kExact : BlockScale::kPowerOfTwo;
     info_.compute_type = fp8_ ? spec::WeightType::kFp8Block : spec::WeightType::kBf16;
     LoadRotation(model.rope);
     activations_.Allocate(spec_, fp8_, options_.max_chunk_tokens);
@@ -401,8 +400,8 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Bf16Gemm> gemm_;
   spec::ModelSpec spec_;
   bool fp8_ = false;
-  ScaleRounding rounding_ = ScaleRounding::kExact;  ///< of norms and SwiGLU
-  ScaleRounding attention_rounding_ = ScaleRounding::kExact;
+  BlockScale rounding_ = BlockScale::kExact;  ///< of norms and SwiGLU
+  BlockScale attention_rounding_ = BlockScale::kExact;
   DeviceBuffer rotation_;
   Activations activations_;
   DeviceBuffer logits_;       ///< fp32 [kLogProbRows, V], made when first needed

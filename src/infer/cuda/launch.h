@@ -8,6 +8,7 @@
 
 #include "infer/cuda/attention_work.h"
 #include "infer/cuda/gemm_select.h"
+#include "infer/weights/block_scale.h"
 
 /// Launchers of the kernels: plain shapes and pointers, no prompts, no models. All are asynchronous
 /// on `stream`. Letters as in infer/backend.h. fp8 activations are e4m3 with one fp32 scale per row
@@ -22,10 +23,6 @@ struct Activation {
   std::int64_t scale_pitch = 0;  ///< floats between two column blocks, >= rows, multiple of 4
 };
 
-/// How activation scales are rounded: as computed, or up to powers of two, as engines with ue8m0
-/// scales do.
-enum class ScaleRounding : std::uint8_t { kExact, kPowerOfTwo };
-
 /// residual [rows, C] = table[tokens]; out = RMSNorm(residual) * weight.
 struct EmbedArguments {
   const std::int32_t* tokens = nullptr;        ///< [rows]
@@ -36,7 +33,7 @@ struct EmbedArguments {
   std::int32_t rows = 0;
   std::int32_t columns = 0;
   float epsilon = 0;
-  ScaleRounding rounding = ScaleRounding::kExact;
+  BlockScale rounding = BlockScale::kExact;
 };
 void LaunchEmbed(const EmbedArguments& arguments, cudaStream_t stream);
 
@@ -49,7 +46,7 @@ struct NormArguments {
   std::int32_t rows = 0;
   std::int32_t columns = 0;
   float epsilon = 0;
-  ScaleRounding rounding = ScaleRounding::kExact;
+  BlockScale rounding = BlockScale::kExact;
 };
 void LaunchAddNorm(const NormArguments& arguments, cudaStream_t stream);
 
@@ -59,7 +56,7 @@ struct SwiGluArguments {
   Activation inner;
   std::int32_t rows = 0;
   std::int32_t columns = 0;  ///< F
-  ScaleRounding rounding = ScaleRounding::kExact;
+  BlockScale rounding = BlockScale::kExact;
 };
 void LaunchSwiGlu(const SwiGluArguments& arguments, cudaStream_t stream);
 
@@ -118,7 +115,7 @@ struct AttentionArguments {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
-  ScaleRounding rounding = ScaleRounding::kExact;
+  BlockScale rounding = BlockScale::kExact;
 };
 /// REQUIRES: SelectAttention has a kernel for the heads.
 void LaunchAttention(const AttentionArguments& arguments, cudaStream_t stream);

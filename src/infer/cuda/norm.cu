@@ -33,7 +33,7 @@ struct RowNorm {
   Activation out;
   int columns;
   float epsilon;
-  ScaleRounding rounding;
+  BlockScale rounding;
 };
 
 /// `added`: the row to add to the residual, or with kReplace the row that becomes the residual.

@@ -44,9 +44,9 @@ __device__ inline void StorePiece(__nv_bfloat16* to, const float (&values)[kPiec
 
 /// Scale for values whose largest magnitude is `amax`: e4m3 reaches 448. The floor keeps an
 /// all-zero block finite.
-__device__ inline float ScaleFor(float amax, ScaleRounding rounding) {
+__device__ inline float ScaleFor(float amax, BlockScale rounding) {
   const float scale = fmaxf(amax, 1e-10f) / 448.0f;
-  return rounding == ScaleRounding::kExact ? scale : exp2f(ceilf(log2f(scale)));
+  return rounding == BlockScale::kExact ? scale : exp2f(ceilf(log2f(scale)));
 }
 
 /// Largest magnitude over the 16 neighbouring threads that share a block of 128 columns. All 32
@@ -118,7 +118,7 @@ __device__ inline void StoreFp8Row(const float (&values)[64], int half, float in
 /// wanted; lanes with `active` false only take part in the shuffles.
 __device__ inline void StoreActivation(const Activation& out, std::int64_t row, int columns,
                                        int column, const float (&values)[kPiece], bool active,
-                                       ScaleRounding rounding) {
+                                       BlockScale rounding) {
   if (out.bf16 != nullptr && active) StorePiece(out.bf16 + row * columns + column, values);
   if (out.fp8 == nullptr) return;
   const float scale = ScaleFor(BlockAmax(values), rounding);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "infer/weights/block_scale.h"
 #include "infer/weights/weight_source.h"
 
 namespace quail::infer {
@@ -10,9 +11,6 @@ namespace quail::infer {
 /// Round to the nearest e4m3 (OCP fp8, no infinities), ties to even, saturating at +-448; NaN stays
 /// NaN.
 std::uint8_t FloatToFp8(float value);
-
-/// How a block's scale is rounded: largest magnitude / 448 as it is, or up to a power of two.
-enum class BlockScale : std::uint8_t { kExact, kPowerOfTwo };
 
 /// `source` with its linear layers (names ending in "_proj.weight" whose rows and columns are
 /// multiples of 128) requantised to fp8 with one fp32 scale a 128 x 128 block, as block-fp8
