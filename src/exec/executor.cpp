@@ -95,20 +95,6 @@ class ProgressTeller {
   std::uint64_t told_ = 0;
 };
 
-/// While it lives, lookups note what they read.
-class ReadsScope {
- public:
-  ReadsScope(LookupSource& lookups, OnDemandReads& reads) : lookups_(lookups) {
-    lookups_.on_demand = &reads;
-  }
-  ~ReadsScope() { lookups_.on_demand = nullptr; }
-  ReadsScope(const ReadsScope&) = delete;
-  ReadsScope& operator=(const ReadsScope&) = delete;
-
- private:
-  LookupSource& lookups_;
-};
-
 }  // namespace
 
 Executor::Executor(relational::Connection& connection, Evaluator& evaluator,
@@ -137,6 +123,9 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
     }
     i = pipeline.end;
   }
+  const bool rows_are_read =
+      !plan.steps.empty() && std::holds_alternative<plan::AskOnDemandStep>(plan.steps.back());
+  if (options_.lookups != nullptr && !rows_are_read) options_.lookups->unasked.Restart();
 }
 
 void Executor::RunRelational(const std::string& sql) {
@@ -287,6 +276,7 @@ void Executor::RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipel
     run.Stop();
     unjudged = enough ? run.unjudged() : 0;
   }
+  stopped_early_ = stopped_early_ || unjudged > 0;
   if (unjudged > 0 && options_.on_notice) {
     options_.on_notice(fmt::format("LIMIT {} was reached: {} {} left unjudged", *limit, unjudged,
                                    unjudged == 1 ? "row was" : "rows were"));
@@ -307,6 +297,7 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
   std::size_t stray = 0;
   for (bool asked = true; asked;) {
     reads.Clear();
+    options_.lookups->unasked.Restart();
     RunRelational(step.sql);
     stray = passes++ == 0 || reads.found_missed() ? 0 : stray + 1;
     if (reads.any_undecided() && (stray == kMostStrayPasses || passes == kMostPasses)) {

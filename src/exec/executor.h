@@ -32,8 +32,8 @@ struct ExecutorOptions {
 };
 
 /// Runs the steps of a plan whose relations exist, in order, those of a pipeline at once: the
-/// verdicts are then all decided that the final SQL reads. Counters are right at any time, also
-/// when a step threw.
+/// verdicts are then all decided that the rows of the final SQL depend on. Counters are right at
+/// any time, also when a step threw.
 class Executor {
  public:
   Executor(relational::Connection& connection, Evaluator& evaluator, StatementVerdicts& verdicts,
@@ -41,6 +41,9 @@ class Executor {
 
   /// Throws Error{kInterrupted | kQuery ..}.
   void Run(const plan::PhysicalPlan& plan);
+
+  /// Whether LIMIT left rows unjudged.
+  bool stopped_early() const { return stopped_early_; }
 
   /// One a step that asks; tokens included, and `seconds` from its begin to its end, in which the
   /// other steps of its pipeline ran too.
@@ -67,6 +70,7 @@ class Executor {
   std::vector<QuestionId> questions_;
   std::vector<StepCounters> steps_;
   std::uint64_t pairs_on_demand_ = 0;
+  bool stopped_early_ = false;
 };
 
 }  // namespace quail::exec

@@ -107,34 +107,55 @@ void ForEachKeyUntil(const LookupSource& source, Arguments arguments, std::size_
        {.call = call, .ids = keys.ids, .rows = rows, .stop = stop, .row_width = width});
 }
 
+/// One row of a lookup.
+struct LookupRow {
+  std::size_t row;
+  plan::CallId call;
+  std::span<const TextId> key;
+};
+
 /// What a lookup of a call returns.
 struct LookupKind {
   const char* name;
   ScalarType result;
-  void (*write)(const StatementVerdicts&, std::size_t row, plan::CallId, std::span<const TextId>,
-                ScalarOutput&);
+  /// False where there is none, and nothing was written.
+  bool (*write)(const StatementVerdicts&, const LookupRow&, ScalarOutput&);
+  void (*stand_in)(bool truth, std::size_t row, ScalarOutput&);
 };
 
 constexpr std::array<LookupKind, 3> kLookups = {{
     {"verdict", ScalarType::kBoolean,
-     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
-        std::span<const TextId> key, ScalarOutput& out) {
-       const auto truth = verdicts.Truth(call, key);
-       truth ? out.SetBoolean(row, *truth) : out.SetNull(row);
-     }},
+     [](const StatementVerdicts& verdicts, const LookupRow& at, ScalarOutput& out) {
+       const auto truth = verdicts.Truth(at.call, at.key);
+       if (truth) out.SetBoolean(at.row, *truth);
+       return truth.has_value();
+     },
+     [](bool truth, std::size_t row, ScalarOutput& out) { out.SetBoolean(row, truth); }},
     {"probability", ScalarType::kDouble,
-     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
-        std::span<const TextId> key, ScalarOutput& out) {
-       const auto value = verdicts.Probability(call, key);
-       value ? out.SetDouble(row, *value) : out.SetNull(row);
-     }},
+     [](const StatementVerdicts& verdicts, const LookupRow& at, ScalarOutput& out) {
+       const auto value = verdicts.Probability(at.call, at.key);
+       if (value) out.SetDouble(at.row, *value);
+       return value.has_value();
+     },
+     [](bool truth, std::size_t row, ScalarOutput& out) { out.SetDouble(row, truth ? 1 : 0); }},
     {"error", ScalarType::kText,
-     [](const StatementVerdicts& verdicts, std::size_t row, plan::CallId call,
-        std::span<const TextId> key, ScalarOutput& out) {
-       const auto reason = verdicts.Failure(call, key);
-       reason ? out.SetText(row, *reason) : out.SetNull(row);
-     }},
+     [](const StatementVerdicts& verdicts, const LookupRow& at, ScalarOutput& out) {
+       const auto reason = verdicts.Failure(at.call, at.key);
+       if (reason) out.SetText(at.row, *reason);
+       return reason.has_value();
+     },
+     [](bool, std::size_t row, ScalarOutput& out) { out.SetNull(row); }},
 }};
+
+/// Writes what a lookup returns. Where a planned call has no verdict that is noted.
+void Write(LookupSource& source, const LookupKind& kind, const LookupRow& at, ScalarOutput& out) {
+  const StatementVerdicts& verdicts = *source.verdicts;
+  if (kind.write(verdicts, at, out)) return;
+  const bool unasked = !verdicts.call(at.call).on_demand && !verdicts.IsDecided(at.call, at.key);
+  if (unasked) source.unasked.Note(at.call);
+  const auto stand_in = source.unasked.stand_in();
+  unasked&& stand_in ? kind.stand_in(*stand_in, at.row, out) : out.SetNull(at.row);
+}
 
 ScalarFunction Lookup(std::string name, ScalarType result,
                       decltype(ScalarFunction::invoke) invoke) {
@@ -143,14 +164,15 @@ ScalarFunction Lookup(std::string name, ScalarType result,
 
 /// quail_verdict(call, id..) and so on; quail_known_verdict(..), which no call on demand takes note
 /// of; quail_verdict_until(..) of an early stop.
-void RegisterLookup(relational::Connection& connection, const LookupSource& source,
+void RegisterLookup(relational::Connection& connection, LookupSource& source,
                     const LookupKind& kind) {
   for (const Notes notes : {Notes::kReads, Notes::kNothing}) {
     const auto invoke = [&source, kind, notes](Arguments arguments, std::size_t rows,
                                                ScalarOutput& out) {
+      source.unasked.Count(rows);
       ForEachKey(source, arguments, rows, notes,
                  [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                   kind.write(*source.verdicts, row, call, key, out);
+                   Write(source, kind, {row, call, key}, out);
                  });
     };
     connection.Register(
@@ -160,7 +182,7 @@ void RegisterLookup(relational::Connection& connection, const LookupSource& sour
   const auto until = [&source, kind](Arguments arguments, std::size_t rows, ScalarOutput& out) {
     ForEachKeyUntil(source, arguments, rows, Notes::kReads,
                     [&](std::size_t row, plan::CallId call, std::span<const TextId> key) {
-                      kind.write(*source.verdicts, row, call, key, out);
+                      Write(source, kind, {row, call, key}, out);
                     });
   };
   connection.Register(Lookup(std::string("quail_") + kind.name + "_until", kind.result, until));

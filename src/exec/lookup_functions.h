@@ -4,6 +4,7 @@
 
 #include "exec/on_demand.h"
 #include "exec/statement_verdicts.h"
+#include "exec/unasked_lookups.h"
 #include "relational/connection.h"
 #include "text/text_store.h"
 
@@ -17,6 +18,21 @@ struct LookupSource {
       nullptr;  ///< counts the tokens of texts that were never in a prompt
   const StatementVerdicts* verdicts = nullptr;
   OnDemandReads* on_demand = nullptr;  ///< set during the passes of an AskOnDemandStep
+  UnaskedLookups unasked;
+};
+
+/// While it lives, lookups note what they read.
+class ReadsScope {
+ public:
+  ReadsScope(LookupSource& lookups, OnDemandReads& reads) : lookups_(lookups) {
+    lookups_.on_demand = &reads;
+  }
+  ~ReadsScope() { lookups_.on_demand = nullptr; }
+  ReadsScope(const ReadsScope&) = delete;
+  ReadsScope& operator=(const ReadsScope&) = delete;
+
+ private:
+  LookupSource& lookups_;
 };
 
 /// Makes quail_text_id(VARCHAR), quail_token_list_id(INTEGER[]), quail_verdict(call, id..),

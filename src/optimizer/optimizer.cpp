@@ -17,6 +17,7 @@ plan::PhysicalPlan Optimize(const plan::LogicalPlan& logical,
   draft.plan.calls = logical.calls;
   draft.plan.case_calls = logical.case_calls;
   draft.plan.final_sql = logical.final_sql;
+  if (logical.repeatable) draft.plan.repeatable_sql = logical.rows_sql;
   draft.plan.cleanup_sql = logical.cleanup_sql;
   draft.plan.notices = logical.notices;
   for (const Pass& pass : Passes()) pass.run(draft);

@@ -217,6 +217,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   LogicalPlan plan = std::move(state.plan);
   std::string query = state.writer.PrintQuery(sql::QueryNode(tree));
   plan.rows_sql = query;
+  plan.repeatable = IsRepeatable(tree, state.volatile_macros);
   const bool describe = statement.kind == sql::StatementKind::kDescribe;
   const bool rows = !describe && !statement.no_data;
   const bool on_demand = std::any_of(plan.calls.begin(), plan.calls.end(),

@@ -77,7 +77,8 @@ struct LogicalPlan {
   std::string on_demand_sql;  ///< as AskOnDemandStep::sql, empty without calls on demand
   std::vector<EarlyStop> early_stops;
   std::string final_sql;
-  std::string rows_sql;  ///< the query in final_sql; to be described, not run
+  std::string rows_sql;     ///< the query in final_sql; to be described, not run
+  bool repeatable = false;  ///< each run of rows_sql gives the same rows
   std::vector<std::string> cleanup_sql;
   std::vector<std::string> notices;
   std::vector<RowLimit> limits;

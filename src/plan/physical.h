@@ -188,6 +188,9 @@ struct PhysicalPlan {
   std::vector<Step> steps;
   std::vector<StepEstimate> estimates;  ///< one a step
   std::string final_sql;
+  /// The rows of final_sql as one query over lookups, empty where another run of it may give
+  /// others.
+  std::string repeatable_sql;
   std::vector<std::string> cleanup_sql;  ///< drops what the relations and steps made
   std::vector<std::string> notices;
 };

@@ -36,6 +36,11 @@ void CollectFunctions(const Json& node, Names& functions) {
   for (const Json& child : node) CollectFunctions(child, functions);
 }
 
+bool HasSample(const Json& node) {
+  if (node.is_object() && node.contains("sample") && !node["sample"].is_null()) return true;
+  return node.is_structured() && std::any_of(node.begin(), node.end(), HasSample);
+}
+
 }  // namespace
 
 bool IsVolatileFunction(std::string_view function) {
@@ -67,6 +72,14 @@ std::set<std::string> VolatileMacros(const Json& tree, Catalog& catalog) {
     }
   }
   return macros;
+}
+
+bool IsRepeatable(const Json& tree, const std::set<std::string>& volatile_macros) {
+  Names functions;
+  CollectFunctions(tree, functions);
+  return !HasSample(tree) && std::ranges::none_of(functions, [&](const std::string& function) {
+    return IsVolatileFunction(function) || volatile_macros.contains(function);
+  });
 }
 
 }  // namespace quail::plan

@@ -18,4 +18,8 @@ bool IsVolatileFunction(std::string_view function);
 /// The catalog is asked only where `tree` has functions by name.
 std::set<std::string> VolatileMacros(const sql::Json& tree, Catalog& catalog);
 
+/// Whether each run of the queries below `tree` gives the same rows: it has no such function or
+/// macro and no SAMPLE.
+bool IsRepeatable(const sql::Json& tree, const std::set<std::string>& volatile_macros);
+
 }  // namespace quail::plan

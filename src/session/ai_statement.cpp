@@ -316,6 +316,13 @@ void AiStatement::RunSteps() {
     Notice(fmt::format("{} verdicts came from the checkpoint", kept->reused()));
   }
   if (limited.refused() > 0) TellOfBudget(limited);
+  can_check_ = !executor.stopped_early() && !state_.in_transaction;
+  CheckLookups();  // of calls on demand: their rows are known by now
+}
+
+void AiStatement::CheckLookups() {
+  const TimeInto timed(report_.seconds["result"]);
+  if (can_check_) exec::CheckUnasked(*state_.connection, state_.lookups, plan_);
 }
 
 /// What verdicts depend on beside the question.
@@ -396,6 +403,7 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
     const auto stream = RunOwn(*state_.connection, plan_.final_sql);
     while (const auto batch = stream->Next()) rows += batch->rows();
   }
+  CheckLookups();
   if (!statement_.then.empty()) Drain(*state_.connection, statement_.then);
   report_.rows = rows;
   std::vector<plan::StepActual> actual(plan_.steps.size());
@@ -424,6 +432,7 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
   observer.on_end = [self](std::uint64_t rows, double seconds) {
     self->report_.rows = rows;
     self->report_.seconds["result"] = seconds;
+    self->Noted([&] { self->CheckLookups(); });
     self->Close();
   };
   observer.reword = [self](const Error& error) { return self->Placed(error); };
@@ -437,9 +446,13 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
   std::unique_ptr<KeptRows> kept;
   {
     const TimeInto timed(report_.seconds["result"]);
+    if (can_check_ && statement_.then.empty()) {
+      exec::CheckUnaskedBefore(connection, state_.lookups, plan_);
+    }
     auto stream = RunOwn(connection, sql);
     if (!stream->has_rows() && !statement_.then.empty()) {
       stream.reset();
+      CheckLookups();
       stream = RunOwn(connection, statement_.then);
     }
     report_.rows = stream->changed_rows();
@@ -462,6 +475,7 @@ std::uint64_t AiStatement::RunToFile(std::string_view path, std::string_view cop
       report_.rows = CopyToFile(*state_.connection, plan_.final_sql, path, copy_options,
                                 relational::ErrorPlaces::kNone);
     }
+    CheckLookups();
     Close();
     return *report_.rows;
   });

@@ -46,6 +46,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   plan::ArgumentStatistics Measure(const plan::Relation& relation, const std::string& column);
   bool IsOfEffect();
   void RunSteps();
+  void CheckLookups();
   std::string NoLight() const;
   plan::ExplainHead Head() const;
   void PriceOnDemand();
@@ -91,6 +92,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   bool closed_ = false;
   bool light_refuted_ = false;  ///< the model was faster than the device's rates allow
   bool more_may_follow_ = false;
+  bool can_check_ = false;  ///< the lookups: another run of the statement changes nothing
 };
 
 }  // namespace quail::session

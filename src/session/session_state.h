@@ -60,6 +60,7 @@ struct SessionState {
   base::ThreadPool pool;
   text::TextStore texts;
   plan::AiViews views;
+  bool in_transaction = false;  ///< that the user began
   exec::LookupSource lookups;
   std::unique_ptr<ModelHost> model;
   std::unique_ptr<exec::FunctionEvaluator> oracle;  ///< stands in for the model

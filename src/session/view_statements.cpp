@@ -55,6 +55,7 @@ void ViewStatements::Follow(const sql::Statement& read) {
   if (word == "BEGIN" || word == "START") before_ = state_.views;
   if ((word == "ROLLBACK" || word == "ABORT") && before_) state_.views = *std::move(before_);
   if (word == "ROLLBACK" || word == "ABORT" || word == "COMMIT" || word == "END") before_.reset();
+  state_.in_transaction = before_.has_value();
 }
 
 bool ViewStatements::IsMade(std::string_view script, const Session::Statement& statement,
