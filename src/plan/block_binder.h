@@ -149,6 +149,7 @@ class BlockBinder {
   sql::Json WithoutOpenTerms(const sql::Json& join) const;
   bool KeepKnownJoins(sql::Json& from, ItemSet items) const;
   sql::Json WithLonelyRows(sql::Json join, bool known) const;
+  sql::Json WithLonelyRowsOfUsing(sql::Json join) const;
   sql::Json WithMissingRow(sql::Json side, const std::string& name) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);

@@ -148,6 +148,7 @@ bool BlockBinder::KeepKnownJoins(Json& from, ItemSet items) const {
 /// The pairs of an outer join, all where its condition is not known, and each row that it keeps
 /// without a partner.
 Json BlockBinder::WithLonelyRows(Json join, bool known) const {
+  if (!join["using_columns"].empty()) return WithLonelyRowsOfUsing(std::move(join));
   const std::string_view type = sql::TextMember(join, "join_type");
   std::string lonely;
   for (const char* side : {"left", "right"}) {
@@ -158,16 +159,29 @@ Json BlockBinder::WithLonelyRows(Json join, bool known) const {
   }
   if (!known) {
     join["condition"] = writer_.truth();
-  } else if (join["condition"].is_object()) {
+  } else {
     Json either = writer_.ParseExpression(fmt::format("TRUE OR {}", lonely));
     either["children"][0] = std::move(join["condition"]);
     join["condition"] = std::move(either);
-  } else {
-    throw source_.At(join, ErrorCode::kUnsupported,
-                     "USING of an outer join whose partners an AI call on demand decides: not "
-                     "supported, write ON");
   }
   join["join_type"] = "INNER";
+  return join;
+}
+
+/// The same of USING, whose columns stay merged: a side whose rows the join keeps has each of them
+/// twice, once with a mark that none of the other side has.
+Json BlockBinder::WithLonelyRowsOfUsing(Json join) const {
+  const std::string_view type = sql::TextMember(join, "join_type");
+  const std::string mark = state_.NewTable();
+  const auto mark_rows = [&](const char* side, const char* marks) {
+    Json from =
+        writer_.ParseFrom(fmt::format("{} AS {}({}) CROSS JOIN t", marks, state_.NewTable(), mark));
+    from["right"] = std::move(join[side]);
+    join[side] = std::move(from);
+  };
+  mark_rows("left", type == "RIGHT" ? "range(1)" : "range(2)");
+  mark_rows("right", type == "LEFT" ? "range(1)" : "range(0, 4, 2)");
+  join["using_columns"].push_back(mark);
   return join;
 }
 

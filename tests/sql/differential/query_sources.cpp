@@ -56,7 +56,7 @@ Twin QueryParts::From(Scope& scope, std::size_t depth, std::size_t items) {
       continue;
     }
     const std::string& join = kJoins[kind];
-    if (kind < 4 && dice_.OneIn(6)) {
+    if (kind < 5 && dice_.OneIn(6)) {
       from = Format("{} {} {} USING (k)", from, Same(join), item);
       continue;
     }
