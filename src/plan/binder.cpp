@@ -10,6 +10,7 @@
 #include "plan/method_calls.h"
 #include "plan/result_names.h"
 #include "plan/stand_in.h"
+#include "plan/unnamed_structs.h"
 #include "plan/volatile_functions.h"
 #include "sql/lexer.h"
 
@@ -172,6 +173,11 @@ std::optional<Error> CheckByEngine(const Json& tree, const SourceText& source, C
   return of_arguments;
 }
 
+bool HasRow(const Json& node) {
+  if (sql::FunctionName(node) == "row") return true;
+  return node.is_structured() && std::any_of(node.begin(), node.end(), HasRow);
+}
+
 /// For a statement that needs no rows, only their types.
 void AskNothing(LogicalPlan& plan) {
   for (Relation& relation : plan.relations) relation.create_sql += " LIMIT 0";
@@ -225,6 +231,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   if (on_demand && rows) {
     const std::string table = input.table_prefix + "kept";
     plan.on_demand_sql = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS {}", table, query);
+    if (HasRow(tree)) plan.kept_table = table;
     plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table));
     query = fmt::format("SELECT * FROM {}", table);
   }
@@ -232,6 +239,29 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   if (!rows) AskNothing(plan);
   if (describe) plan.final_sql = fmt::format("DESCRIBE {}", plan.final_sql);
   return plan;
+}
+
+void KeepUnnamedStructs(LogicalPlan& plan, const columnar::Schema& columns) {
+  std::string kept;
+  std::string read;
+  for (const columnar::Field& field : columns) {
+    if (!HasUnnamedStruct(field.type)) continue;
+    const std::string name = sql::QuoteIdentifier(field.name);
+    const std::string_view comma = kept.empty() ? "" : ", ";
+    kept += fmt::format("{}CAST({} AS {}) AS {}", comma, name, NamedType(field.type), name);
+    read += fmt::format("{}{} AS {}", comma, WithoutNames(name, field.type), name);
+  }
+  if (kept.empty()) return;
+  const std::string table = plan.kept_table + "_named";
+  plan.on_demand_sql = fmt::format(
+      "CREATE OR REPLACE TEMP TABLE {0} AS SELECT * REPLACE ({1}) FROM ({2}\n); "
+      "CREATE OR REPLACE TEMP VIEW {3} AS SELECT * REPLACE ({4}) FROM {0}",
+      table, kept, plan.rows_sql, plan.kept_table, read);
+  for (std::string& sql : plan.cleanup_sql) {
+    if (sql == fmt::format("DROP TABLE IF EXISTS {}", plan.kept_table)) {
+      sql = fmt::format("DROP VIEW IF EXISTS {}; DROP TABLE IF EXISTS {}", plan.kept_table, table);
+    }
+  }
 }
 
 }  // namespace quail::plan

@@ -24,4 +24,8 @@ struct BindInput {
 /// rows and asks nothing.
 LogicalPlan Bind(const BindInput& input, Catalog& catalog);
 
+/// Keeps rows with these columns where structs without names are among them. REQUIRES: kept_table
+/// is not empty.
+void KeepUnnamedStructs(LogicalPlan& plan, const columnar::Schema& columns);
+
 }  // namespace quail::plan

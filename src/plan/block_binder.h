@@ -170,6 +170,7 @@ class BlockBinder {
   void CreateRelations();
   std::string CreateSql(std::size_t item, const std::vector<std::string>& columns) const;
   std::vector<std::string> NeededColumns(std::size_t item);
+  sql::Json ReadOf(std::size_t item) const;
   void ReplaceItems();
   void HideColumns(sql::Json& node);
   void DropTruths(sql::Json& holder, const char* key);

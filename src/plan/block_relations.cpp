@@ -7,6 +7,7 @@
 #include "columnar/tokens_type.h"
 #include "fmt/format.h"
 #include "plan/block_binder.h"
+#include "plan/unnamed_structs.h"
 #include "sql/lexer.h"
 
 /// BlockBinder: FROM items become relations, and the tree reads their tables.
@@ -106,9 +107,25 @@ bool BlockBinder::Selects(std::size_t item, const Json& reference) {
       WithVisibleCtes(writer_.MakeSelect({reference}, *from_.items[item].node, {})));
 }
 
+/// The relation's table in FROM.
+Json BlockBinder::ReadOf(std::size_t item) const {
+  const std::string& alias = from_.items[item].alias;
+  std::string restored;
+  for (const columnar::Field& field : from_.items[item].columns) {
+    if (!HasUnnamedStruct(field.type)) continue;
+    const std::string name = sql::QuoteIdentifier(field.name);
+    restored += fmt::format("{}{} AS {}", restored.empty() ? "" : ", ",
+                            WithoutNames(name, field.type), name);
+  }
+  if (restored.empty()) return writer_.ParseTable(items_[item].table, alias);
+  return writer_.ParseFrom(fmt::format("(SELECT * REPLACE ({}) FROM {}) AS {}", restored,
+                                       sql::QuoteIdentifier(items_[item].table),
+                                       sql::QuoteIdentifier(alias)));
+}
+
 void BlockBinder::ReplaceItems() {
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    Json table = writer_.ParseTable(items_[i].table, from_.items[i].alias);
+    Json table = ReadOf(i);
     std::swap(*from_.items[i].node, table);
     items_[i].source = std::move(table);
   }
@@ -192,7 +209,12 @@ std::string BlockBinder::CreateSql(std::size_t index,
   const FromItem& item = from_.items[index];
   std::string list = "row_number() OVER () - 1 AS quail_row";
   for (const std::string& column : columns) {
-    list += fmt::format(", {}", ColumnSql(item.alias, column));
+    const std::string& type =
+        item.columns[static_cast<std::size_t>(FindColumn(item.columns, column))].type;
+    const std::string value = ColumnSql(item.alias, column);
+    list += HasUnnamedStruct(type) ? fmt::format(", CAST({} AS {}) AS {}", value, NamedType(type),
+                                                 sql::QuoteIdentifier(column))
+                                   : fmt::format(", {}", value);
   }
   for (const IdColumn& column : items_[index].id_columns) {
     list += column.tokens ? fmt::format(", quail_token_list_id(struct_extract({}, '{}')) AS {}",

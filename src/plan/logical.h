@@ -75,6 +75,8 @@ struct LogicalPlan {
   std::vector<RelationalConjunct> relational_conjuncts;
   std::vector<ComputedCall> computed;
   std::string on_demand_sql;  ///< as AskOnDemandStep::sql, empty without calls on demand
+  /// The table that on_demand_sql makes; empty where no row can have a struct without names.
+  std::string kept_table;
   std::vector<EarlyStop> early_stops;
   std::string final_sql;
   std::string rows_sql;     ///< the query in final_sql; to be described, not run

@@ -213,6 +213,9 @@ void AiStatement::MakeRelations() {
   }
   for (const std::string& sql : logical_.reduction_sql) Drain(*state_.connection, sql);
   for (const std::string& sql : logical_.pair_tables_sql) Drain(*state_.connection, sql);
+  if (logical_.kept_table.empty()) return;
+  plan::KeepUnnamedStructs(logical_, DescribeQuery(*state_.connection, logical_.rows_sql,
+                                                   relational::ErrorPlaces::kNone));
 }
 
 void AiStatement::MeasureArguments() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text_position.h"
+#include "plan/unnamed_structs.h"
 #include "relational/quote.h"
 #include "session/describe.h"
 #include "session/taken_names.h"
@@ -54,9 +55,12 @@ std::string EmptyQuery(const columnar::Schema& columns) {
   std::string sql = "SELECT";
   for (const columnar::Field& column : columns) {
     const bool typed = column.type != "\"NULL\"";
-    sql += fmt::format("{} {} AS {}", &column == columns.data() ? "" : ",",
-                       typed ? fmt::format("CAST(NULL AS {})", column.type) : "NULL",
-                       relational::QuoteName(column.name));
+    sql += fmt::format(
+        "{} {} AS {}", &column == columns.data() ? "" : ",",
+        typed ? plan::WithoutNames(fmt::format("CAST(NULL AS {})", plan::NamedType(column.type)),
+                                   column.type)
+              : "NULL",
+        relational::QuoteName(column.name));
   }
   return sql + " WHERE FALSE";
 }
@@ -77,6 +81,21 @@ void BindEffect(relational::Connection& connection, std::string_view script,
     return base::Locate(script, statement.after_map.ToInput(offset - query.size()));
   };
   Located([&] { relational::QueryText(connection, before + query + statement.after); }, in_script);
+}
+
+/// New values of an UPDATE stand behind the row's id, as its columns do in `check`.
+void RefuseUnnamedStructs(std::string_view script, const sql::Statement& statement,
+                          const columnar::Schema& rows) {
+  std::size_t column = statement.check.find(" SET ") + 5;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (plan::HasUnnamedStruct(rows[i].type)) {
+      throw Error(ErrorCode::kUnsupported,
+                  "a struct without names as the new value of an UPDATE with AI calls is not "
+                  "supported: write {'member': value, ..}",
+                  base::Locate(script, statement.check_map.ToInput(column)));
+    }
+    column = statement.check.find(',', column) + 2;
+  }
 }
 
 /// As far as it is known before it is opened.
@@ -108,7 +127,11 @@ void CheckFile(std::string_view script, const sql::Statement& statement) {
 
 bool CheckEffect(relational::Connection& connection, std::string_view script,
                  const sql::Statement& statement, const columnar::Schema& rows) {
-  if (statement.before.empty() || !statement.kept.empty()) return true;
+  if (statement.before.empty()) return true;
+  if (!statement.kept.empty()) {
+    RefuseUnnamedStructs(script, statement, rows);
+    return true;
+  }
   BindEffect(connection, script, statement, rows);
   CheckFile(script, statement);
   if (statement.table.empty()) return true;

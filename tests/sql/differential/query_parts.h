@@ -78,6 +78,7 @@ class QueryParts {
   Twin Lateral(Scope& scope);
   Twin GroupedRows(std::size_t depth);
   Twin UnitedRows(std::size_t depth);
+  Twin StructRows(std::size_t depth);
   Twin JoinCondition(const Scope& scope, const std::string& join, const Twin& on);
   /// `inner` alone, or both scopes: a correlated subquery's.
   Scope Seen(const Scope& inner, const Scope& outer, bool correlated);

@@ -114,8 +114,19 @@ Twin QueryParts::UnitedRows(std::size_t depth) {
       Same(alias + ".id"), Same(alias), Rows(depth), Same(dice_.Pick(kOperations)), Rows(depth));
 }
 
+/// From a struct without names.
+Twin QueryParts::StructRows(std::size_t depth) {
+  const std::string alias = NewAlias();
+  return Format(
+      "SELECT {0}.s[1] AS id, {0}.s[2] AS k, {0}.n AS n, {0}.x AS x, {0}.y AS y FROM "
+      "(SELECT *, (id, k) AS s FROM {1}) AS {0} WHERE {2}",
+      Same(alias), Same(dice_.Pick(world_.tables)), Condition({{alias}}, depth));
+}
+
 Twin QueryParts::AnyRows(std::size_t depth) {
-  switch (dice_.Below(6)) {
+  switch (dice_.Below(7)) {
+    case 6:
+      return StructRows(depth);
     case 0:
       return UnitedRows(depth);
     case 1:
