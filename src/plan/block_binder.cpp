@@ -116,13 +116,15 @@ std::string BlockBinder::WithVisibleCtes(Json node) const {
   return writer_.PrintQuery(node);
 }
 
-/// nullopt: it reads what stands before it in FROM, or an enclosing query.
+/// nullopt: it reads what stands before it in FROM, or an enclosing query, as a WITH may, too.
 std::optional<columnar::Schema> BlockBinder::ColumnsOf(std::size_t item) {
   const Json& node = *from_.items[item].node;
   try {
     return state_.catalog.Columns(WithVisibleCtes(writer_.MakeSelect({writer_.star()}, node, {})));
   } catch (const Error& error) {
-    const bool can_correlate = (item > 0 || place_.nested) && sql::TypeOf(node) != "BASE_TABLE";
+    const bool is_table = sql::TypeOf(node) == "BASE_TABLE";
+    const bool can_correlate =
+        is_table ? place_.nested && !place_.ctes.empty() : item > 0 || place_.nested;
     if (!can_correlate) throw source_.At(node, error.code(), error.what());
     return std::nullopt;
   }

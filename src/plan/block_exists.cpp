@@ -115,12 +115,14 @@ void BlockBinder::BindEarlyStop() {
                             : std::move(condition);
 }
 
-/// The enclosing queries' columns that a condition reads; what no slot of a prompt uses is not
-/// read.
+/// The enclosing queries' columns and aggregates that a condition of WHERE or ON reads; what no
+/// slot of a prompt uses is not read.
 void BlockBinder::CollectOutside(Json& condition, std::vector<Json>& columns) const {
   if (IsAiCall(condition)) {
     AiCall read = ReadAiCall(condition, source_);
     for (Json& argument : read.prompt.arguments) CollectOutside(argument, columns);
+  } else if (sql::ClassOf(condition) == "FUNCTION" && IsAggregate(sql::FunctionName(condition))) {
+    columns.push_back(condition);  // of groups: it stands for its columns
   } else if (!sql::ColumnPath(condition).empty()) {
     scope_.CollectOutside(condition, columns);
   } else {

@@ -187,9 +187,19 @@ Twin QueryParts::Condition(const Scope& scope, std::size_t depth) {
   }
 }
 
+/// About one group, of which it reads an aggregate.
+Twin QueryParts::ExistsOfGroup(const std::string& group) {
+  const std::string inner = NewAlias();
+  return Format("{}EXISTS (SELECT 1 FROM {} AS {} WHERE {} AND {}.n >= max({}.n))",
+                Same(dice_.OneIn(2) ? "" : "NOT "), Same(dice_.Pick(world_.tables)), Same(inner),
+                Condition({{inner}}, 1), Same(inner), Same(group));
+}
+
 Twin QueryParts::GroupCondition(const Scope& scope) {
   const std::string& alias = scope.front().alias;
-  switch (dice_.Below(5)) {
+  switch (dice_.Below(6)) {
+    case 5:
+      return ExistsOfGroup(alias);
     case 0:
       return {fmt::format("(AI_FILTER(PROMPT('{{0}} warm?', min({}.y))) IS NOT FALSE)", alias),
               fmt::format("(ref_filter('{{0}} warm?', min({}.y)) IS NOT FALSE)", alias)};
@@ -216,12 +226,26 @@ Scope QueryParts::Seen(const Scope& inner, const Scope& outer, bool correlated) 
 
 Twin QueryParts::Exists(const Scope& scope, std::size_t depth) {
   if (dice_.OneIn(5)) return GroupExists(scope, depth);
+  if (dice_.OneIn(6)) return ExistsOfWith(scope, depth);
   const bool correlated = !dice_.OneIn(3);
   Scope inner;
   const Twin from = From(inner, depth, 1 + dice_.Below(2));
   return Format(dice_.OneIn(2) ? "EXISTS (SELECT 1 FROM {} WHERE {})"
                                : "NOT EXISTS (SELECT 1 FROM {} WHERE {})",
                 from, Condition(Seen(inner, scope, correlated), depth));
+}
+
+/// Over a WITH that reads the query around it.
+Twin QueryParts::ExistsOfWith(const Scope& scope, std::size_t depth) {
+  const std::string name = NewAlias();
+  const std::string row = NewAlias();
+  const std::string alias = NewAlias();
+  const Twin where = Condition(Seen({{alias}}, scope, dice_.OneIn(2)), depth);
+  return Format(
+      "EXISTS (WITH {0} AS (SELECT * FROM {1} AS {2} WHERE {2}.k = {3}) SELECT 1 FROM "
+      "{0} AS {4} WHERE {5})",
+      Same(name), Same(dice_.Pick(world_.tables)), Same(row), Same(Number(scope)), Same(alias),
+      where);
 }
 
 Twin QueryParts::GroupExists(const Scope& scope, std::size_t depth) {

@@ -70,6 +70,8 @@ class QueryParts {
   Twin PlainCondition(const Scope& scope);
   Twin Compared(const Scope& scope, std::size_t depth);
   Twin Exists(const Scope& scope, std::size_t depth);
+  Twin ExistsOfGroup(const std::string& group);
+  Twin ExistsOfWith(const Scope& scope, std::size_t depth);
   Twin GroupExists(const Scope& scope, std::size_t depth);
   Twin Quantified(const Scope& scope, std::size_t depth);
   Twin InSubquery(const Scope& scope, std::size_t depth);
