@@ -42,10 +42,12 @@ struct PartnerList {
 struct FilterAsk {
   QuestionId question;
   std::span<const TextId> key;  ///< [width], no kNullText; copied
-  std::uint64_t tag = 0;        ///< comes back in the outcome
-  std::int32_t priority = 0;    ///< higher first
-  std::uint16_t step = 0;       ///< whose tokens it counts to
-  bool among_filters = false;   ///< other filters are asked about the same documents
+  /// Of an ask that may well come next, or empty: what it reads is fetched ahead.
+  std::span<const TextId> next_key = {};
+  std::uint64_t tag = 0;       ///< comes back in the outcome
+  std::int32_t priority = 0;   ///< higher first
+  std::uint16_t step = 0;      ///< whose tokens it counts to
+  bool among_filters = false;  ///< other filters are asked about the same documents
   /// How likely the documents of `key` are read again after this ask.
   double expected_reuse = 0;
   /// The same by one of these filters, which then also reads how their questions begin.

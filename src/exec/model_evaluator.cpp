@@ -213,6 +213,9 @@ void ModelEvaluator::Note(std::span<const text::PromptPiece> stem,
 void ModelEvaluator::Ask(const FilterAsk& ask) {
   const MarkOnThrow mark(failed_);
   const Prepared& prepared = *questions_[ask.question.value()];
+  for (const TextId id : ask.next_key) {
+    if (id != kNullText) parts_.texts.Prefetch(id);
+  }
   if (std::string fault = Fault(ask.key); !fault.empty()) {
     ready_.push_back({ask.tag, 0, Verdict::kError, 0, std::move(fault)});
     return;

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "base/flat_index.h"
+#include "base/check.h"
 #include "infer/prompt_forest.h"
 
 namespace quail::exec {
@@ -22,35 +25,45 @@ class OpenSources {
   std::size_t size() const { return open_.size(); }
   std::span<const Open> all() const { return open_; }
 
+  /// REQUIRES: a later source than all before it (the forest numbers them as they are added).
   void Add(infer::SourceId source, std::uint64_t tag, std::uint64_t answers) {
-    place_of_.Put(source.value(), static_cast<std::uint32_t>(open_.size()));
+    if (places_.empty()) first_ = source.value();
+    QUAIL_CHECK_GE(source.value(), first_ + places_.size());
+    places_.resize(source.value() - first_, kClosed);
+    places_.push_back(static_cast<std::uint32_t>(open_.size()));
     open_.push_back({source, tag, answers});
   }
   /// An answer of `source` has come: its tag, nothing if the source is not open.
   std::optional<std::uint64_t> Answered(infer::SourceId source) {
-    const std::uint32_t place = place_of_.Find(source.value());
-    if (place == base::FlatIndex::kNone) return std::nullopt;
-    const std::uint64_t tag = open_[place].tag;
-    if (--open_[place].waiting == 0) Close(place);
+    const std::size_t at = source.value() - first_;
+    if (source.value() < first_ || at >= places_.size() || places_[at] == kClosed) {
+      return std::nullopt;
+    }
+    Open& open = open_[places_[at]];
+    const std::uint64_t tag = open.tag;
+    if (--open.waiting == 0) Close(at);
     return tag;
   }
   void clear() {
     open_.clear();
-    place_of_.clear();
+    places_.clear();
   }
 
  private:
-  void Close(std::uint32_t place) {
-    place_of_.Erase(open_[place].source.value());
-    if (place + std::size_t{1} < open_.size()) {
-      open_[place] = open_.back();
-      place_of_.Put(open_[place].source.value(), place);
-    }
+  static constexpr std::uint32_t kClosed = 0xFFFFFFFFU;
+
+  void Close(std::size_t at) {
+    const std::uint32_t place = std::exchange(places_[at], kClosed);
+    open_[place] = open_.back();
+    if (place + std::size_t{1} < open_.size())
+      places_[open_[place].source.value() - first_] = place;
     open_.pop_back();
+    for (; !places_.empty() && places_.front() == kClosed; ++first_) places_.pop_front();
   }
 
   std::vector<Open> open_;
-  base::FlatIndex place_of_;  ///< by source
+  std::uint64_t first_ = 0;           ///< source of the first place
+  std::deque<std::uint32_t> places_;  ///< in `open_`, from the first open source to the last
 };
 
 }  // namespace quail::exec

@@ -6,6 +6,13 @@
 #include "base/hash128.h"
 
 namespace quail::infer {
+namespace {
+
+/// Longer runs are documents: to hash and look up each costs more than its entry, and whoever asks
+/// about one again has its segment. Shorter ones are mostly the constant pieces of prompts.
+constexpr std::size_t kInternedTokens = 64;
+
+}  // namespace
 
 NodeTable::NodeTable(PathTrie& trie, KvTree& tree, KvCache& cache, ReadyOrder& order,
                      RadixMode radix)
@@ -19,6 +26,7 @@ SegmentId NodeTable::Intern(std::span<const TokenId> tokens) {
 }
 
 std::uint32_t NodeTable::InternTokens(std::span<const TokenId> tokens, bool copy) {
+  if (!copy && tokens.size() > kInternedTokens) return AppendSegment(tokens);
   const std::uint64_t hash = base::HashBytes(std::as_bytes(tokens)).low;
   const std::uint32_t first = segment_of_hash_.Find(hash);
   for (std::uint32_t id = first; id != base::FlatIndex::kNone; id = segments_[id].same_key) {
@@ -31,12 +39,17 @@ std::uint32_t NodeTable::InternTokens(std::span<const TokenId> tokens, bool copy
     std::copy(tokens.begin(), tokens.end(), copies_.back().get());
     tokens = {copies_.back().get(), tokens.size()};
   }
+  const std::uint32_t id = AppendSegment(tokens);
+  segments_[id].same_key = first;
+  segment_of_hash_.Put(hash, id);
+  return id;
+}
+
+std::uint32_t NodeTable::AppendSegment(std::span<const TokenId> tokens) {
   const auto id = static_cast<std::uint32_t>(segments_.size());
   SegmentTokens& segment = segments_.Append();
   segment.tokens = tokens.data();
   segment.length = static_cast<std::uint32_t>(tokens.size());
-  segment.same_key = first;
-  segment_of_hash_.Put(hash, id);
   return id;
 }
 

@@ -56,6 +56,7 @@ class NodeTable {
   };
 
   std::uint32_t InternTokens(std::span<const TokenId> tokens, bool copy);
+  std::uint32_t AppendSegment(std::span<const TokenId> tokens);
   std::uint32_t Name(std::uint32_t parent, std::span<const TokenId> tokens);
   KvId Attach(const NamedNode& from, const PathTrie::Found& found, std::span<const TokenId> tokens);
   /// A node of its own under `parent`, or under a copy of it: a short beginning, as the label that

@@ -144,17 +144,26 @@ std::int32_t Packer::Emit(std::span<const TokenId> tokens, const Source& source)
     }
     batch_.runs.push_back({first, count, written_first_, static_cast<std::int32_t>(spans_.size())});
   }
-  const auto rows = static_cast<std::size_t>(first);
-  batch_.tokens.resize(rows + tokens.size());
-  batch_.positions.resize(rows + tokens.size());
-  batch_.kv_slots.resize(rows + tokens.size(), -1);
-  for (std::size_t i = 0; i < tokens.size(); ++i) batch_.tokens[rows + i] = tokens[i].value();
-  std::iota(batch_.positions.begin() + first, batch_.positions.end(),
-            static_cast<std::int32_t>(span_tokens_));
+  AppendRows(tokens);
   counters_.steps[source.step].fresh_tokens += tokens.size();
   counters_.attention_pairs +=
       tokens.size() * span_tokens_ + tokens.size() * (tokens.size() + 1) / 2;
   return first;
+}
+
+void Packer::AppendRows(std::span<const TokenId> tokens) {
+  static_assert(sizeof(TokenId) == sizeof(std::int32_t));
+  const auto* values = reinterpret_cast<const std::int32_t*>(tokens.data());
+  batch_.tokens.insert(batch_.tokens.end(), values, values + tokens.size());
+  const std::size_t end = span_tokens_ + tokens.size();
+  if (ascending_.size() < end) {
+    ascending_.resize(std::max(end, 2 * ascending_.size()));
+    std::iota(ascending_.begin(), ascending_.end(), 0);
+  }
+  const auto position = ascending_.cbegin() + static_cast<std::ptrdiff_t>(span_tokens_);
+  batch_.positions.insert(batch_.positions.end(), position,
+                          position + static_cast<std::ptrdiff_t>(tokens.size()));
+  batch_.kv_slots.resize(batch_.tokens.size(), -1);
 }
 
 bool Packer::PackLeaves(std::uint32_t slot, const Range& range) {

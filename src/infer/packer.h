@@ -80,6 +80,7 @@ class Packer {
   /// they continue it.
   std::int32_t Emit(std::span<const TokenId> tokens, const Source& source);
   bool ContinuesLastRun() const;
+  void AppendRows(std::span<const TokenId> tokens);
 
   void PlaceWanted();
   void PlacePossible();
@@ -102,7 +103,8 @@ class Packer {
   std::uint32_t span_tokens_ = 0;    ///< keys in `spans_`: the position that follows them
   std::int32_t written_first_ = -1;  ///< where `spans_` lie in the batch, or -1
   std::vector<std::int32_t>
-      score_rows_;  ///< rows of the packed leaf's tokens, for label likelihood
+      score_rows_;                       ///< rows of the packed leaf's tokens, for label likelihood
+  std::vector<std::int32_t> ascending_;  ///< 0, 1, 2 ..: positions are copied, not counted out
   std::vector<KvId> candidates_;
 };
 

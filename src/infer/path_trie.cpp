@@ -133,27 +133,41 @@ std::uint64_t PathTrie::Count(Position position) {
   return tokens;
 }
 
+PathTrie::Copies& PathTrie::CopiesOf(Position from) {
+  const std::uint32_t known = copies_of_.Find(from);
+  if (known != base::FlatIndex::kNone) return copies_[known];
+  if (unused_copies_.empty()) {
+    copies_.Append();
+    unused_copies_.push_back(static_cast<std::uint32_t>(copies_.size() - 1));
+  }
+  const std::uint32_t made = unused_copies_.back();
+  copies_of_.Put(from, made);
+  unused_copies_.pop_back();
+  return copies_[made];
+}
+
 const TokenId* PathTrie::Copy(Position from, std::span<const TokenId> tokens) {
-  Copies& copies = copies_[from];
+  Copies& copies = CopiesOf(from);
   if (copies.used + tokens.size() > copies.capacity) {
     copies.capacity = std::max(tokens.size(), std::min(kLargestBlock, 2 * copies.capacity));
-    copies.blocks.push_back(std::make_unique<TokenId[]>(copies.capacity));
+    if (copies.block != nullptr) copies.full.push_back(std::move(copies.block));
+    copies.block = std::make_unique<TokenId[]>(copies.capacity);
     copies.used = 0;
     copies.bytes += copies.capacity * sizeof(TokenId);
     copy_bytes_ += copies.capacity * sizeof(TokenId);
   }
   copies.bytes += kNodeBytes;
   copy_bytes_ += kNodeBytes;
-  TokenId* copy = copies.blocks.back().get() + copies.used;
+  TokenId* copy = copies.block.get() + copies.used;
   std::copy(tokens.begin(), tokens.end(), copy);
   copies.used += tokens.size();
   return copy;
 }
 
 void PathTrie::Retire(Position from) {
-  const auto copies = copies_.find(from);
-  if (copies == copies_.end()) return;
-  if (copies->second.bytes > kManyBytes) {
+  const std::uint32_t copies = copies_of_.Find(from);
+  if (copies == base::FlatIndex::kNone) return;
+  if (copies_[copies].bytes > kManyBytes) {
     Drop(from);
     return;
   }
@@ -165,8 +179,8 @@ void PathTrie::Retire(Position from) {
 }
 
 void PathTrie::Drop(Position from) {
-  const auto copies = copies_.find(from);
-  if (copies == copies_.end()) return;
+  const std::uint32_t copies = copies_of_.Find(from);
+  if (copies == base::FlatIndex::kNone) return;
   std::vector<Position> open{from};
   while (!open.empty()) {
     const Position position = open.back();
@@ -181,8 +195,10 @@ void PathTrie::Drop(Position from) {
       child = next;
     }
   }
-  copy_bytes_ -= copies->second.bytes;
-  copies_.erase(copies);
+  copy_bytes_ -= copies_[copies].bytes;
+  copies_[copies] = Copies{};
+  copies_of_.Erase(from);
+  unused_copies_.push_back(copies);
 }
 
 void PathTrie::RemoveCopied(Position position) {

@@ -5,7 +5,6 @@
 #include <deque>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "base/block_vector.h"
@@ -75,7 +74,8 @@ class PathTrie {
     bool indexed = false;  ///< its children are in the index: there were two of them
   };
   struct Copies {
-    std::vector<std::unique_ptr<TokenId[]>> blocks;
+    std::unique_ptr<TokenId[]> block;  ///< that is being filled
+    std::vector<std::unique_ptr<TokenId[]>> full;
     std::size_t used = 0;
     std::size_t capacity = 0;
     std::size_t bytes = 0;
@@ -87,6 +87,7 @@ class PathTrie {
   void Link(Position parent, Position child);
   void Unlink(Position child);
   const TokenId* Copy(Position from, std::span<const TokenId> tokens);
+  Copies& CopiesOf(Position from);
   void Drop(Position from);
   void RemoveCopied(Position position);
   static std::uint64_t Key(Position parent, TokenId token) {
@@ -96,7 +97,9 @@ class PathTrie {
   base::BlockVector<Node> nodes_;
   std::vector<Position> unused_;
   base::FlatIndex children_;
-  std::unordered_map<Position, Copies> copies_;
+  base::BlockVector<Copies> copies_;
+  std::vector<std::uint32_t> unused_copies_;
+  base::FlatIndex copies_of_;  ///< by the position that they follow
   std::deque<Position> retired_;
   std::size_t copy_bytes_ = 0;
   std::uint32_t epoch_ = 1;

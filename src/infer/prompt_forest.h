@@ -145,7 +145,8 @@ class PromptForest {
                                               const ForestConfig& config);
   virtual ~PromptForest() = default;
 
-  /// The same tokens are the same segment.
+  /// A segment for Child. Long runs are not looked up: the same tokens can then be two segments, of
+  /// which Child makes one node.
   virtual SegmentId Segment(std::span<const TokenId> tokens) = 0;
   virtual NodeId root() const = 0;
   /// The node of `segment` after `parent`: the same path is the same node. An empty segment is the

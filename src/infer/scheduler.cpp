@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/prefetch.h"
 
 namespace quail::infer {
 namespace {
@@ -97,6 +98,8 @@ std::uint32_t Scheduler::Next(std::int32_t rows) {
   for (;;) {
     const std::uint32_t slot = parts_.order.First();
     if (slot == kNoSource || parts_.sources[slot].in_window() > 0) return slot;
+    const KvNode& node = parts_.tree[parts_.sources[slot].kv];  // to be packed next
+    base::Prefetch(node.tokens, node.length * sizeof(TokenId));
     if (Pull(slot, rows)) return slot;
   }
 }

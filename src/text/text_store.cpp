@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/hash128.h"
+#include "base/prefetch.h"
 #include "quail/error.h"
 #include "text/arena.h"
 
@@ -255,6 +256,12 @@ std::span<const TokenId> TextStore::tokens(TextId id) const {
   QUAIL_CHECK(status(id) == TextStatus::kReady);
   const Record& record = state_->records[id];
   return {record.tokens.load(std::memory_order_acquire), record.token_count};
+}
+
+void TextStore::Prefetch(TextId id) const {
+  if (status(id) != TextStatus::kReady) return;
+  const std::span<const TokenId> list = tokens(id);
+  base::Prefetch(list.data(), list.size_bytes());
 }
 
 std::size_t TextStore::unknown_bytes() const {

@@ -49,6 +49,8 @@ class TextStore {
                 const base::CancelFlag* cancel = nullptr);
   /// REQUIRES: status(id) == kReady. Valid as long as the store.
   std::span<const TokenId> tokens(TextId id) const;
+  /// The tokens of a text, if it has any yet, are going to be read soon.
+  void Prefetch(TextId id) const;
   /// Bytes of all texts that had no token in the vocabulary, so far.
   std::size_t unknown_bytes() const;
 

@@ -68,8 +68,11 @@ void AskFilter::Submit(std::size_t item, std::size_t stage, const Key& key) {
   const bool read_again = options_.feeds_later_step || goes_on;
   const double later = LaterChance(key);
   const bool others = context_.others != nullptr && context_.others->FiltersToo(key);
+  next_key_.clear();
+  if (stage == 0 && item + 1 < domain_.size()) FillKey(item + 1, stage, next_key_);
   context_.evaluator.Ask(FilterAsk{.question = question(options_.stages[stage]),
                                    .key = key,
+                                   .next_key = next_key_,
                                    .tag = Tag(item | (std::uint64_t{stage} << kStageShift)),
                                    .priority = Priority(stage),
                                    .step = context_.step,

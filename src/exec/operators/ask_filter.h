@@ -50,6 +50,7 @@ class AskFilter : public StepRun {
   std::uint64_t waiting_ = 0;  ///< asks that are not answered
   std::vector<bool> waits_;    ///< by tuple: it waits for an ask that is its own
   Key key_;
+  Key next_key_;
 };
 
 }  // namespace quail::exec

@@ -37,6 +37,10 @@ TEST(PromptForest, SamePathIsSameNode) {
   const Tokens first = MakeTokens({7, 8});
   const Tokens second = MakeTokens({7, 8});
   EXPECT_EQ(h.forest->Segment(first), h.forest->Segment(second));
+  const Tokens document = TokensOf(5, 300);
+  const Tokens copy = document;
+  EXPECT_EQ(h.forest->Child(a, h.forest->Segment(document)),
+            h.forest->Child(a, h.forest->Segment(copy)));
 }
 
 TEST(PromptForest, JoinComputesEachAnchorOnce) {
