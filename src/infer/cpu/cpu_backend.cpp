@@ -122,6 +122,8 @@ class CpuBackend final : public Backend {
     bool queries = true;
     bool keys_and_values = true;
   };
+  using BlockRows =
+      std::function<LinearEngine::Input(const RowBlock&, std::int64_t columns, WorkerScratch&)>;
   /// A row's K and V.
   struct KvPlace {
     std::int32_t layer = 0;
@@ -137,8 +139,8 @@ class CpuBackend final : public Backend {
                     const std::function<void(const RowBlock&, WorkerScratch&)>& body);
   LinearEngine::Input Prepare(const Buffer& x, const RowBlock& block, std::int64_t columns,
                               WorkerScratch& scratch) const;
-  void Normalise(CpuChunk& chunk, const RowBlock& block, WorkerScratch& scratch);
-  void AddProduct(CpuChunk& chunk, const Buffer& x, WeightId id, WeightId next_norm);
+  void Normalise(CpuChunk& chunk, std::int64_t row, WorkerScratch& scratch);
+  void AddProduct(CpuChunk& chunk, WeightId id, WeightId next_norm, const BlockRows& rows);
   void ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::int32_t layer,
                     const RowBlock& block, QkvColumns columns);
   void PlaceQueries(CpuChunk& chunk, const QkvWeights& weights, std::int64_t index, float* row);
@@ -181,8 +183,8 @@ void CpuBackend::ReserveKv(const KvShape& shape, std::int64_t tokens) {
 
 std::unique_ptr<Chunk> CpuBackend::Begin(const PrefillBatch& batch) {
   weights_.PackPending();
-  auto chunk = std::make_unique<CpuChunk>(batch, spec_, elements_.bytes(), pool_.size(),
-                                          chunk_memory_.Take());
+  auto chunk =
+      std::make_unique<CpuChunk>(batch, spec_, engine_, pool_.size(), chunk_memory_.Take());
   ComputeRotation(*chunk);
   return chunk;
 }
@@ -230,17 +232,11 @@ LinearEngine::Input CpuBackend::Prepare(const Buffer& x, const RowBlock& block,
   return engine_.Prepare(rows, block.rows, columns, scratch.product);
 }
 
-void CpuBackend::Normalise(CpuChunk& chunk, const RowBlock& block, WorkerScratch& scratch) {
-  const std::int64_t width = hidden();
-  const auto epsilon = static_cast<float>(spec_.norm_epsilon);
-  scratch.row.Reserve(static_cast<std::size_t>(width) * sizeof(float));
-  for (std::int64_t row = block.first; row < block.first + block.rows; ++row) {
-    kernels_.rms_norm(chunk.memory->hidden.floats() + row * width, chunk.norm, epsilon,
-                      spec_.hidden, scratch.row.floats());
-    elements_.Store(
-        scratch.row.floats(), width,
-        chunk.memory->normed.data() + static_cast<std::size_t>(row * width) * elements_.bytes());
-  }
+void CpuBackend::Normalise(CpuChunk& chunk, std::int64_t row, WorkerScratch& scratch) {
+  scratch.row.Reserve(static_cast<std::size_t>(hidden()) * sizeof(float));
+  kernels_.rms_norm(chunk.memory->hidden.floats() + row * hidden(), chunk.norm,
+                    static_cast<float>(spec_.norm_epsilon), spec_.hidden, scratch.row.floats());
+  engine_.Store(scratch.row.floats(), hidden(), row, chunk.memory->normed);
 }
 
 void CpuBackend::Embed(Chunk& base, WeightId table, WeightId first_norm) {
@@ -255,8 +251,8 @@ void CpuBackend::Embed(Chunk& base, WeightId table, WeightId first_norm) {
       elements_.Load(
           embedding.table.data() + static_cast<std::size_t>(token * width) * elements_.bytes(),
           width, chunk.memory->hidden.floats() + row * width);
+      Normalise(chunk, row, scratch);
     }
-    Normalise(chunk, block, scratch);
   });
 }
 
@@ -282,7 +278,8 @@ void CpuBackend::ProjectBlock(CpuChunk& chunk, const QkvWeights& weights, std::i
   QUAIL_CHECK_EQ(projection.panels().size(), std::size_t{3});
   scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * projection.rows()) *
                         sizeof(float));
-  const LinearEngine::Input x = Prepare(chunk.memory->normed, block, hidden(), *scratch);
+  const LinearEngine::Input x =
+      engine_.RowsOf(chunk.memory->normed, block.first, block.rows, hidden());
   float* products[3] = {};
   for (std::size_t i = 0; i < 3; ++i) {
     const LinearWeight::Panel& panel = projection.panels()[i];
@@ -379,22 +376,30 @@ void CpuBackend::Attention(Chunk& base, std::int32_t layer) {
   });
 }
 
-/// hidden += X W^T, then the next norm, block by block.
-void CpuBackend::AddProduct(CpuChunk& chunk, const Buffer& x, WeightId id, WeightId next_norm) {
+/// hidden += X W^T, then the next norm, block by block; `rows` gives a block's rows of X.
+void CpuBackend::AddProduct(CpuChunk& chunk, WeightId id, WeightId next_norm,
+                            const BlockRows& rows) {
   const LinearWeight& linear = weight(id).linear;
   QUAIL_CHECK_EQ(linear.panels().size(), std::size_t{1});
   chunk.norm = vector(next_norm);
   ForEachBlock(chunk.rows(), [&](const RowBlock& block, WorkerScratch& scratch) {
-    const LinearEngine::Input rows = Prepare(x, block, linear.columns(), scratch);
     float* sums = chunk.memory->hidden.floats() + block.first * hidden();
-    engine_.Multiply(linear.panels().front(), {rows, sums, true}, scratch.product);
-    Normalise(chunk, block, scratch);
+    const LinearEngine::Unfinished product =
+        engine_.Begin(linear.panels().front(), {rows(block, linear.columns(), scratch), sums, true},
+                      scratch.product);
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      engine_.Finish(product, i);
+      Normalise(chunk, block.first + i, scratch);
+    }
   });
 }
 
 void CpuBackend::AttentionOutput(Chunk& base, WeightId projection, WeightId next_norm) {
   CpuChunk& chunk = Cast(base);
-  AddProduct(chunk, chunk.memory->attention, projection, next_norm);
+  AddProduct(chunk, projection, next_norm,
+             [&](const RowBlock& block, std::int64_t columns, WorkerScratch& scratch) {
+               return Prepare(chunk.memory->attention, block, columns, scratch);
+             });
 }
 
 void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
@@ -406,22 +411,26 @@ void CpuBackend::GateUp(Chunk& base, WeightId gate_up) {
     scratch.rows.Reserve(static_cast<std::size_t>(kMaxProductRows * 2 * ffn) * sizeof(float));
     float* gates = scratch.rows.floats();
     float* ups = gates + kMaxProductRows * ffn;
-    const LinearEngine::Input x = Prepare(chunk.memory->normed, block, hidden(), scratch);
-    engine_.Multiply(linear.panels()[0], {x, gates, false}, scratch.product);
-    engine_.Multiply(linear.panels()[1], {x, ups, false}, scratch.product);
+    const LinearEngine::Input x =
+        engine_.RowsOf(chunk.memory->normed, block.first, block.rows, hidden());
+    const auto gate_product = engine_.Begin(linear.panels()[0], {x, gates, false}, scratch.product);
+    const auto up_product = engine_.Begin(linear.panels()[1], {x, ups, false}, scratch.product);
     for (std::int64_t i = 0; i < block.rows; ++i) {
       float* gate = gates + i * ffn;
+      engine_.Finish(gate_product, i);
+      engine_.Finish(up_product, i);
       kernels_.silu_product(gate, ups + i * ffn, spec_.ffn, gate);
-      elements_.Store(gate, ffn,
-                      chunk.memory->inner.data() +
-                          static_cast<std::size_t>((block.first + i) * ffn) * elements_.bytes());
+      engine_.Store(gate, ffn, block.first + i, chunk.memory->inner);
     }
   });
 }
 
 void CpuBackend::Down(Chunk& base, WeightId down, WeightId next_norm) {
   CpuChunk& chunk = Cast(base);
-  AddProduct(chunk, chunk.memory->inner, down, next_norm);
+  AddProduct(chunk, down, next_norm,
+             [&](const RowBlock& block, std::int64_t columns, WorkerScratch&) {
+               return engine_.RowsOf(chunk.memory->inner, block.first, block.rows, columns);
+             });
 }
 
 // ---- Reading ----
@@ -450,14 +459,12 @@ void CpuBackend::AnswerLogits(Chunk& base, WeightId head) {
 
 void CpuBackend::LogProbs(Chunk& base, WeightId head, std::int32_t vocabulary) {
   CpuChunk& chunk = Cast(base);
-  const std::size_t row_bytes = static_cast<std::size_t>(hidden()) * elements_.bytes();
   std::vector<ScoredState> states;
   for (const ScoredToken& scored : chunk.batch.scored_tokens) {
-    const auto row = static_cast<std::size_t>(chunk.ActiveIndex(scored.row));
-    states.push_back({chunk.memory->normed.data() + row * row_bytes, scored.token});
+    states.push_back({chunk.ActiveIndex(scored.row), scored.token});
   }
-  chunk.log_probs = ComputeLogProbs({pool_, scratch_, kernels_, engine_}, weight(head).linear,
-                                    vocabulary, states);
+  chunk.log_probs = ComputeLogProbs({pool_, scratch_, kernels_, engine_, chunk.memory->normed},
+                                    weight(head).linear, vocabulary, states);
 }
 
 ChunkResult CpuBackend::Wait(Chunk& base) {

@@ -32,20 +32,19 @@ std::int32_t TileQueries(const spec::ModelSpec& spec, std::int64_t rows, std::si
 }  // namespace
 
 CpuChunk::CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec,
-                   std::size_t element_bytes, std::size_t threads,
+                   const LinearEngine& engine, std::size_t threads,
                    ReusePool<ChunkMemory>::Loan loan)
     : batch(batch_in),
       memory(std::move(loan)),
       hidden_bytes_(static_cast<std::size_t>(spec.hidden) * sizeof(float)),
-      normed_bytes_(static_cast<std::size_t>(spec.hidden) * element_bytes),
-      element_bytes_(element_bytes),
+      normed_bytes_(engine.RowBytes(spec.hidden)),
       tile_queries_(TileQueries(spec, batch.rows(), threads)) {
   const auto count = static_cast<std::size_t>(batch.rows());
   QUAIL_CHECK_EQ(batch.positions.size(), count);
   QUAIL_CHECK_EQ(batch.kv_slots.size(), count);
   active_rows.resize(count);
   std::iota(active_rows.begin(), active_rows.end(), 0);
-  Reserve(spec);
+  Reserve(spec, engine);
   Plan();
 }
 
@@ -57,19 +56,20 @@ std::int64_t CpuChunk::ActiveIndex(std::int32_t row) const {
   return found - active_rows.begin();
 }
 
-void CpuChunk::Reserve(const spec::ModelSpec& spec) {
+void CpuChunk::Reserve(const spec::ModelSpec& spec, const LinearEngine& engine) {
   row_room = rows() + kMaxProductRows;
   const auto room = static_cast<std::size_t>(row_room);
   const auto width = [](std::int32_t n) { return static_cast<std::size_t>(n); };
+  const std::size_t element_bytes = SizeOf(engine.type());
   ChunkMemory& buffers = *memory;
   try {
     buffers.hidden.Reserve(room * width(spec.hidden) * sizeof(float));
-    buffers.normed.Reserve(room * width(spec.hidden) * element_bytes_);
+    engine.Reserve(row_room, spec.hidden, buffers.normed);
     buffers.queries.Reserve(room * width(spec.q_width()) * sizeof(float));
-    buffers.keys.Reserve(room * width(spec.kv_width()) * element_bytes_);
-    buffers.values.Reserve(room * width(spec.kv_width()) * element_bytes_);
-    buffers.attention.Reserve(room * width(spec.q_width()) * element_bytes_);
-    buffers.inner.Reserve(room * width(spec.ffn) * element_bytes_);
+    buffers.keys.Reserve(room * width(spec.kv_width()) * element_bytes);
+    buffers.values.Reserve(room * width(spec.kv_width()) * element_bytes);
+    buffers.attention.Reserve(room * width(spec.q_width()) * element_bytes);
+    engine.Reserve(row_room, spec.ffn, buffers.inner);
     buffers.cosine.Reserve(room * width(spec.head_dim / 2) * sizeof(float));
     buffers.sine.Reserve(room * width(spec.head_dim / 2) * sizeof(float));
   } catch (const std::bad_alloc&) {
@@ -83,12 +83,14 @@ void CpuChunk::KeepAnswerRows() {
   std::ranges::sort(kept);
   kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
   std::byte* hidden_rows = memory->hidden.data();
-  std::byte* normed_rows = memory->normed.data();
+  ActivationRows& normed = memory->normed;
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const auto row = static_cast<std::size_t>(ActiveIndex(kept[i]));
     if (row == i) continue;
     std::memcpy(hidden_rows + i * hidden_bytes_, hidden_rows + row * hidden_bytes_, hidden_bytes_);
-    std::memcpy(normed_rows + i * normed_bytes_, normed_rows + row * normed_bytes_, normed_bytes_);
+    std::memcpy(normed.values.data() + i * normed_bytes_,
+                normed.values.data() + row * normed_bytes_, normed_bytes_);
+    if (!normed.codes.empty()) normed.codes[i] = normed.codes[row];
   }
   active_rows = std::move(kept);
   Plan();

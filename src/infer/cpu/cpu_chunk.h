@@ -6,6 +6,7 @@
 
 #include "infer/backend.h"
 #include "infer/cpu/cpu_attention.h"
+#include "infer/cpu/cpu_linear.h"
 #include "infer/cpu/cpu_memory.h"
 #include "infer/prefill_batch.h"
 #include "spec/model_spec.h"
@@ -17,7 +18,7 @@ class CpuChunk final : public Chunk {
  public:
   /// Takes memory for all rows of `batch`; its attention is cut for `threads`. Throws
   /// Error{kOutOfMemory}.
-  CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec, std::size_t element_bytes,
+  CpuChunk(const PrefillBatch& batch_in, const spec::ModelSpec& spec, const LinearEngine& engine,
            std::size_t threads, ReusePool<ChunkMemory>::Loan loan);
 
   std::int64_t rows() const { return static_cast<std::int64_t>(active_rows.size()); }
@@ -38,12 +39,11 @@ class CpuChunk final : public Chunk {
   bool finished = false;
 
  private:
-  void Reserve(const spec::ModelSpec& spec);
+  void Reserve(const spec::ModelSpec& spec, const LinearEngine& engine);
   void Plan();
 
   std::size_t hidden_bytes_;  ///< of a row of the hidden state
   std::size_t normed_bytes_;
-  std::size_t element_bytes_;
   std::int32_t tile_queries_;
 };
 

@@ -65,6 +65,8 @@ struct CpuKernels {
   float (*sum_exp)(const float* x, std::int32_t n, float max);
   /// codes [n]: 0 and the range of x onto 0 to 255. The scale is NaN where x has no finite range.
   RowCode (*quantise)(const float* x, std::int32_t n, std::uint8_t* codes);
+  /// The same of x rounded to bf16 first, in place.
+  RowCode (*quantise_as_bf16)(float* x, std::int32_t n, std::uint8_t* codes);
   /// y = (accumulate ? y : 0) + x.scale * weight_scales * (sums - x.zero * weight_sums).
   void (*dequantise)(const Int8Row& row, std::int32_t n);
 };

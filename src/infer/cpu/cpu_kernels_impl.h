@@ -128,6 +128,15 @@ void ToBf16(const float* x, std::int32_t n, std::uint16_t* out) {
   }
 }
 
+/// x [n], rounded as ToBf16 does; NaN and infinity stay what they are.
+void RoundToBf16(float* x, std::int32_t n) {
+  for (std::int32_t i = 0; i < n; ++i) {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(x[i]);
+    const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16) & 1U)) & 0xFFFF0000U;
+    x[i] = std::bit_cast<float>((bits & 0x7FFFFFFFU) > 0x7F800000U ? bits : rounded);
+  }
+}
+
 void FromBf16(const std::uint16_t* x, std::int32_t n, float* out) {
   for (std::int32_t i = 0; i < n; ++i) {
     out[i] = std::bit_cast<float>(static_cast<std::uint32_t>(x[i]) << 16);
@@ -279,6 +288,11 @@ RowCode Quantise(const float* x, std::int32_t n, std::uint8_t* codes) {
   return {scale, static_cast<std::int32_t>(zero)};
 }
 
+RowCode QuantiseAsBf16(float* x, std::int32_t n, std::uint8_t* codes) {
+  RoundToBf16(x, n);
+  return Quantise(x, n, codes);
+}
+
 void Dequantise(const Int8Row& row, std::int32_t n) {
   const auto* sums = reinterpret_cast<const std::byte*>(row.sums);
   std::int32_t i = 0;
@@ -301,8 +315,9 @@ void Dequantise(const Int8Row& row, std::int32_t n) {
 }
 
 constexpr CpuKernels MakeKernels(Isa isa, std::string_view name) {
-  return {isa, name,      RmsNorm,      SiluProduct,   Rotate, Add,      ToBf16,    FromBf16,
-          Dot, Product64, SoftmaxBlock, TransposeKeys, SumExp, Quantise, Dequantise};
+  return {
+      isa, name,      RmsNorm,      SiluProduct,   Rotate, Add,      ToBf16,         FromBf16,
+      Dot, Product64, SoftmaxBlock, TransposeKeys, SumExp, Quantise, QuantiseAsBf16, Dequantise};
 }
 
 }  // namespace

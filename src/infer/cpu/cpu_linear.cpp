@@ -136,30 +136,71 @@ LinearEngine::Input LinearEngine::Prepare(const std::byte* x, std::int64_t rows,
   return {rows, columns, scratch.codes.data(), scratch.scales.data()};
 }
 
+std::size_t LinearEngine::RowBytes(std::int64_t columns) const {
+  return static_cast<std::size_t>(columns) * (products_ == ProductType::kInt8 ? 1 : SizeOf(type_));
+}
+
+void LinearEngine::Reserve(std::int64_t count, std::int64_t columns, ActivationRows& rows) const {
+  const auto n = static_cast<std::size_t>(count);
+  rows.values.Reserve(n * RowBytes(columns));
+  if (products_ == ProductType::kInt8) rows.codes.resize(std::max(rows.codes.size(), n));
+}
+
+void LinearEngine::Store(float* x, std::int64_t columns, std::int64_t row,
+                         ActivationRows& rows) const {
+  const auto n = static_cast<std::int32_t>(columns);
+  std::byte* out = rows.values.data() + static_cast<std::size_t>(row) * RowBytes(columns);
+  if (products_ == ProductType::kInt8) {
+    auto* codes = reinterpret_cast<std::uint8_t*>(out);
+    // What the element type would keep of them is what is given codes.
+    rows.codes[static_cast<std::size_t>(row)] = type_ == ElementType::kBf16
+                                                    ? kernels_.quantise_as_bf16(x, n, codes)
+                                                    : kernels_.quantise(x, n, codes);
+  } else if (type_ == ElementType::kBf16) {
+    kernels_.to_bf16(x, n, reinterpret_cast<std::uint16_t*>(out));
+  } else {
+    std::memcpy(out, x, RowBytes(columns));
+  }
+}
+
+LinearEngine::Input LinearEngine::RowsOf(const ActivationRows& rows, std::int64_t first,
+                                         std::int64_t count, std::int64_t columns) const {
+  const std::byte* values =
+      rows.values.data() + static_cast<std::size_t>(first) * RowBytes(columns);
+  return {count, columns, values,
+          products_ == ProductType::kInt8 ? rows.codes.data() + first : nullptr};
+}
+
 void LinearEngine::Multiply(const LinearWeight::Panel& panel, const Product& product,
                             ProductScratch& scratch) {
-  const Input& x = product.x;
-  if (products_ == ProductType::kInt8) return MultiplyInt8(panel, product, scratch);
-  Execute(panel, {ProductRows(x.rows), x.columns, x.values, product.y, product.accumulate},
-          scratch.primitive);
+  const Unfinished begun = Begin(panel, product, scratch);
+  for (std::int64_t i = 0; i < product.x.rows; ++i) Finish(begun, i);
 }
 
 /// Sums come where their products go, unless something is there already.
-void LinearEngine::MultiplyInt8(const LinearWeight::Panel& panel, const Product& product,
-                                ProductScratch& scratch) {
+LinearEngine::Unfinished LinearEngine::Begin(const LinearWeight::Panel& panel,
+                                             const Product& product, ProductScratch& scratch) {
   const Input& x = product.x;
   const std::int64_t rows = ProductRows(x.rows);
+  if (products_ == ProductType::kElements) {
+    Execute(panel, {rows, x.columns, x.values, product.y, product.accumulate}, scratch.primitive);
+    return {&panel, product, nullptr};
+  }
   auto* sums = reinterpret_cast<std::int32_t*>(product.y);
   if (product.accumulate) {
     scratch.sums.Reserve(static_cast<std::size_t>(rows * panel.rows) * sizeof(std::int32_t));
     sums = reinterpret_cast<std::int32_t*>(scratch.sums.data());
   }
   Execute(panel, {rows, x.columns, x.values, sums, false}, scratch.primitive);
-  for (std::int64_t i = 0; i < x.rows; ++i) {
-    kernels_.dequantise({x.codes[i], sums + i * panel.rows, panel.scales.data(), panel.sums.data(),
-                         product.y + i * panel.rows, product.accumulate},
-                        static_cast<std::int32_t>(panel.rows));
-  }
+  return {&panel, product, sums};
+}
+
+void LinearEngine::FinishInt8(const Unfinished& begun, std::int64_t row) const {
+  const LinearWeight::Panel& panel = *begun.panel;
+  const Product& product = begun.product;
+  kernels_.dequantise({product.x.codes[row], begun.sums + row * panel.rows, panel.scales.data(),
+                       panel.sums.data(), product.y + row * panel.rows, product.accumulate},
+                      static_cast<std::int32_t>(panel.rows));
 }
 
 void LinearEngine::Execute(const LinearWeight::Panel& panel, const Call& call,

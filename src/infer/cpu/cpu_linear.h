@@ -107,6 +107,16 @@ class LinearEngine {
   /// result. REQUIRES: 0 < rows <= kMaxProductRows. Throws std::bad_alloc.
   Input Prepare(const std::byte* x, std::int64_t rows, std::int64_t columns,
                 ProductScratch& scratch) const;
+  /// Of a row of ActivationRows.
+  std::size_t RowBytes(std::int64_t columns) const;
+  /// Throws std::bad_alloc.
+  void Reserve(std::int64_t count, std::int64_t columns, ActivationRows& rows) const;
+  /// Puts f32 [columns] in place of a row. `x` is lost.
+  void Store(float* x, std::int64_t columns, std::int64_t row, ActivationRows& rows) const;
+  /// Of rows [first, first + count). REQUIRES: as for Prepare.
+  Input RowsOf(const ActivationRows& rows, std::int64_t first, std::int64_t count,
+               std::int64_t columns) const;
+
   struct Product {
     Input x;
     float* y = nullptr;       ///< f32 [ProductRows(x.rows), panel rows]
@@ -114,6 +124,19 @@ class LinearEngine {
   };
   /// Throws std::bad_alloc, Error{kDevice}.
   void Multiply(const LinearWeight::Panel& panel, const Product& product, ProductScratch& scratch);
+  /// A product whose rows are there one by one, as Finish makes them.
+  struct Unfinished {
+    const LinearWeight::Panel* panel = nullptr;
+    Product product;
+    const std::int32_t* sums = nullptr;  ///< of int8
+  };
+  /// As Multiply, but a row is for the caller to finish, while it works on it. With `accumulate`
+  /// the scratch is taken until all are.
+  Unfinished Begin(const LinearWeight::Panel& panel, const Product& product,
+                   ProductScratch& scratch);
+  void Finish(const Unfinished& product, std::int64_t row) const {
+    if (products_ == ProductType::kInt8) FinishInt8(product, row);
+  }
   /// Which of oneDNN's implementations runs a product of that shape ("brg:avx512_core", "ref:any"
   /// ..).
   std::string ImplementationOf(const LinearWeight::Panel& panel, std::int64_t columns,
@@ -140,8 +163,7 @@ class LinearEngine {
     bool accumulate = false;
   };
   void Execute(const LinearWeight::Panel& panel, const Call& call, std::vector<std::byte>& scratch);
-  void MultiplyInt8(const LinearWeight::Panel& panel, const Product& product,
-                    ProductScratch& scratch);
+  void FinishInt8(const Unfinished& product, std::int64_t row) const;
   dnnl::matmul::primitive_desc Describe(const Key& key, const dnnl::memory::desc& weight) const;
   const Compiled& Find(const Key& key, const dnnl::memory::desc& weight);
   dnnl::memory PackValues(void* values, dnnl::memory::data_type type, std::int64_t rows,

@@ -30,15 +30,17 @@ struct PanelTask {
 void ScorePanel(const LogProbTools& tools, std::int64_t width, const PanelTask& task) {
   const std::int64_t panel_rows = task.panel.rows;
   const auto scratch = tools.scratch.Take();
-  const std::size_t state_bytes = static_cast<std::size_t>(width) * SizeOf(tools.engine.type());
-  scratch->queries.Reserve(static_cast<std::size_t>(kMaxProductRows) * state_bytes);
   scratch->rows.Reserve(static_cast<std::size_t>(kMaxProductRows * panel_rows) * sizeof(float));
+  ActivationRows& states = scratch->states;
+  tools.engine.Reserve(kMaxProductRows, width, states);
+  const std::size_t bytes = tools.engine.RowBytes(width);
   for (std::size_t i = 0; i < task.states.size(); ++i) {
-    std::memcpy(scratch->queries.data() + i * state_bytes, task.states[i].normed, state_bytes);
+    const auto row = static_cast<std::size_t>(task.states[i].row);
+    std::memcpy(states.values.data() + i * bytes, tools.normed.values.data() + row * bytes, bytes);
+    if (!states.codes.empty()) states.codes[i] = tools.normed.codes[row];
   }
   const LinearEngine::Input x =
-      tools.engine.Prepare(scratch->queries.data(), static_cast<std::int64_t>(task.states.size()),
-                           width, scratch->product);
+      tools.engine.RowsOf(states, 0, static_cast<std::int64_t>(task.states.size()), width);
   tools.engine.Multiply(task.panel, {x, scratch->rows.floats(), false}, scratch->product);
   for (std::size_t i = 0; i < task.states.size(); ++i) {
     const float* logits = scratch->rows.floats() + static_cast<std::int64_t>(i) * panel_rows;

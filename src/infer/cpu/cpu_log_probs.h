@@ -18,11 +18,12 @@ struct LogProbTools {
   ReusePool<WorkerScratch>& scratch;
   const CpuKernels& kernels;
   LinearEngine& engine;
+  const ActivationRows& normed;
 };
 
-/// A token and the hidden state before it, normed: E [C].
+/// A token and the row of the normed hidden state before it.
 struct ScoredState {
-  const std::byte* normed = nullptr;
+  std::int64_t row = 0;
   std::int32_t token = 0;
 };
 

@@ -81,6 +81,12 @@ struct ProductScratch {
   std::vector<RowCode> scales;  ///< [block]
 };
 
+/// Rows of activations as products take them.
+struct ActivationRows {
+  Buffer values;               ///< E [R, columns], of int8 codes
+  std::vector<RowCode> codes;  ///< [R], of int8
+};
+
 /// What one thread needs while it works on a block of rows or an attention tile.
 struct WorkerScratch {
   Buffer rows;
@@ -93,21 +99,22 @@ struct WorkerScratch {
   Buffer plain_keys;
   Buffer plain_values;
   Buffer output;
+  ActivationRows states;
   ProductScratch product;
 };
 
 /// Activations of a chunk; E is the element type of products, R rows with room for the last product
 /// block.
 struct ChunkMemory {
-  Buffer hidden;     ///< f32 [R, C]
-  Buffer normed;     ///< E [R, C]
-  Buffer queries;    ///< f32 [R, H * D]
-  Buffer keys;       ///< E [K, R, D], of the present layer
-  Buffer values;     ///< E [K, R, D]
-  Buffer attention;  ///< E [R, H * D]
-  Buffer inner;      ///< E [R, F]
-  Buffer cosine;     ///< f32 [R, D / 2]
-  Buffer sine;       ///< f32 [R, D / 2]
+  Buffer hidden;          ///< f32 [R, C]
+  Buffer queries;         ///< f32 [R, H * D]
+  Buffer keys;            ///< E [K, R, D], of the present layer
+  Buffer values;          ///< E [K, R, D]
+  Buffer attention;       ///< E [R, H * D]
+  Buffer cosine;          ///< f32 [R, D / 2]
+  Buffer sine;            ///< f32 [R, D / 2]
+  ActivationRows normed;  ///< [R, C]
+  ActivationRows inner;   ///< [R, F]
 };
 
 }  // namespace quail::infer::cpu

@@ -64,6 +64,32 @@ TEST_P(CpuKernelsTest, BytesOfARowAreWithinHalfAStepOfIt) {
   }
 }
 
+TEST_P(CpuKernelsTest, BytesOfBf16AreThoseOfTheRoundedRow) {
+  for (const std::size_t n : {1U, 3U, 8U, 17U, 64U, 101U}) {
+    for (const float last : {0.3F, -1e-39F, 3.4e38F, std::numeric_limits<float>::infinity(),
+                             std::numeric_limits<float>::quiet_NaN()}) {
+      std::vector<float> x = Values(n, 7);
+      x.back() = last;
+      const auto count = static_cast<std::int32_t>(n);
+      std::vector<std::uint16_t> halves(n);
+      std::vector<float> rounded(n);
+      std::vector<std::uint8_t> wanted(n), codes(n + 1, 77);
+      kernels_.to_bf16(x.data(), count, halves.data());
+      kernels_.from_bf16(halves.data(), count, rounded.data());
+      const RowCode row = kernels_.quantise(rounded.data(), count, wanted.data());
+      const RowCode got = kernels_.quantise_as_bf16(x.data(), count, codes.data());
+      EXPECT_EQ(got.zero, row.zero) << n << " " << last;
+      EXPECT_EQ(std::isnan(got.scale), std::isnan(row.scale)) << n << " " << last;
+      if (!std::isnan(row.scale)) {
+        EXPECT_EQ(got.scale, row.scale) << n << " " << last;
+      }
+      EXPECT_EQ(codes.back(), 77);
+      codes.pop_back();
+      EXPECT_EQ(codes, wanted) << n << " " << last;
+    }
+  }
+}
+
 TEST_P(CpuKernelsTest, SumsOfBytesBecomeProducts) {
   constexpr std::int32_t kWidth = 37;
   std::vector<std::int32_t> sums, weight_sums;
