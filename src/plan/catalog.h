@@ -29,6 +29,8 @@ class Catalog {
   virtual std::string Print(std::string_view json) = 0;
   /// The only row of a SELECT, as text; NULL is an empty one.
   virtual std::vector<std::string> Row(std::string_view select_sql) = 0;
+  /// Whether `owner`, a schema or a database, has a function or macro of this name (in lower case).
+  virtual bool HasFunction(std::string_view owner, std::string_view function) = 0;
   /// The macros that users made; of several forms of one each.
   virtual std::vector<Macro> Macros() = 0;
 };

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "fmt/format.h"
 #include "plan/result_names.h"
 #include "sql/lexer.h"
 
@@ -25,20 +24,10 @@ bool AnyHasSchema(const Json& node) {
                      [](const Json& child) { return AnyHasSchema(child); });
 }
 
-/// `schema` may be a database's name, too.
-bool IsFunctionOf(std::string_view schema, const Json& node, Catalog& catalog) {
-  const std::string owner = sql::QuoteString(sql::LowerCase(schema));
-  const auto row = catalog.Row(
-      fmt::format("SELECT count(*) FROM duckdb_functions() WHERE lower(function_name) = {} AND "
-                  "(lower(schema_name) = {} OR lower(database_name) = {})",
-                  sql::QuoteString(sql::FunctionName(node)), owner, owner));
-  return row.at(0) != "0";
-}
-
 void SpellMethodCall(Json& node, Catalog& catalog, const SqlWriter& writer) {
   const std::string schema(sql::TextMember(node, "schema"));
   const std::string table(sql::TextMember(node, "catalog"));
-  if (IsFunctionOf(schema, node, catalog)) return;
+  if (catalog.HasFunction(schema, sql::FunctionName(node))) return;
   Json column = writer.ParseExpression(table.empty() ? sql::QuoteIdentifier(schema)
                                                      : ColumnSql(table, schema));
   if (node.contains("query_location")) column["query_location"] = node["query_location"];

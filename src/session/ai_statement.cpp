@@ -115,7 +115,7 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
 /// if none is known, else as WithPlace says.
 Error AiStatement::Placed(const Error& error) const {
   const std::string& query = statement_.query;
-  ConnectionCatalog catalog(*state_.connection);
+  ConnectionCatalog catalog(*state_.connection, state_.functions);
   std::optional<plan::StandInQuery> bound;
   const auto bind = [&] {
     bound = plan::WithStandIns(query, sql::ReadTree(catalog.Parse(query)),
@@ -154,7 +154,7 @@ void AiStatement::Notice(const std::string& text) {
 void AiStatement::Plan() {
   {
     const TimeInto timed(report_.seconds["plan"]);
-    ConnectionCatalog catalog(*state_.connection);
+    ConnectionCatalog catalog(*state_.connection, state_.functions);
     logical_ =
         plan::Bind({script_, statement_, FreePrefix(*state_.connection), &state_.views}, catalog);
     ApplyHints();

@@ -1,8 +1,10 @@
 #include "session/connection_catalog.h"
 
+#include "fmt/format.h"
 #include "relational/sql_json.h"
 #include "session/describe.h"
 #include "session/user_position.h"
+#include "sql/lexer.h"
 
 namespace quail::session {
 
@@ -34,7 +36,23 @@ std::vector<std::string> ConnectionCatalog::Row(std::string_view select_sql) {
   return row;
 }
 
+bool ConnectionCatalog::HasFunction(std::string_view owner, std::string_view function) {
+  const std::string key = fmt::format("{}.{}", sql::LowerCase(owner), function);
+  if (known_.built_in.contains(key)) return true;
+  const std::string name = sql::QuoteString(sql::LowerCase(owner));
+  const std::string owned =
+      fmt::format("(lower(schema_name) = {} OR lower(database_name) = {})", name, name);
+  if (Row("SELECT count(*) FROM duckdb_schemas() WHERE " + owned).at(0) == "0") return false;
+  const auto found =
+      Row(fmt::format("SELECT count(*), count(*) FILTER (internal) FROM duckdb_functions() WHERE "
+                      "lower(function_name) = {} AND {}",
+                      sql::QuoteString(function), owned));
+  if (found.at(1) != "0") known_.built_in.insert(key);
+  return found.at(0) != "0";
+}
+
 std::vector<plan::Macro> ConnectionCatalog::Macros() {
+  if (known_.macros) return *known_.macros;
   std::vector<plan::Macro> macros;
   for (const auto& row : relational::QueryText(
            connection_,
@@ -44,7 +62,8 @@ std::vector<plan::Macro> ConnectionCatalog::Macros() {
            "NULL")) {
     macros.push_back({row.at(0).value(), row.at(1).value()});
   }
-  return macros;
+  known_.macros = std::move(macros);
+  return *known_.macros;
 }
 
 }  // namespace quail::session

@@ -14,6 +14,7 @@
 #include "plan/ai_views.h"
 #include "quail/config.h"
 #include "relational/connection.h"
+#include "session/connection_catalog.h"
 #include "session/model_host.h"
 #include "session/settings.h"
 #include "session/user_position.h"
@@ -60,6 +61,7 @@ struct SessionState {
   base::ThreadPool pool;
   text::TextStore texts;
   plan::AiViews views;
+  KnownFunctions functions;     ///< macros are forgotten with every statement that is not a query
   bool in_transaction = false;  ///< that the user began
   exec::LookupSource lookups;
   std::unique_ptr<ModelHost> model;

@@ -28,7 +28,7 @@ bool ViewStatements::Names(const sql::Statement& read) const {
                      read.kind == Kind::kExplainAnalyze || read.kind == Kind::kDescribe ||
                      read.kind == Kind::kCreateView;
   if (!query || state_.views.empty()) return false;
-  ConnectionCatalog catalog(*state_.connection);
+  ConnectionCatalog catalog(*state_.connection, state_.functions);
   sql::Json tree = sql::ReadTree(catalog.Parse(read.query));
   return state_.views.Expand(tree, catalog);
 }
@@ -74,7 +74,7 @@ bool ViewStatements::IsMade(std::string_view script, const Session::Statement& s
 }
 
 void ViewStatements::Keep(std::string_view script, sql::Statement read) {
-  ConnectionCatalog catalog(*state_.connection);
+  ConnectionCatalog catalog(*state_.connection, state_.functions);
   sql::Json tree = sql::ReadTree(catalog.Parse(read.query));
   state_.views.Expand(tree, catalog);
   read.kind = sql::StatementKind::kDescribe;

@@ -61,6 +61,7 @@ class EngineCatalog : public Catalog {
     for (const auto& cell : rows.at(0)) row.push_back(cell.value_or(""));
     return row;
   }
+  bool HasFunction(std::string_view, std::string_view) override { return false; }
   std::vector<Macro> Macros() override { return {}; }
 
  private:
