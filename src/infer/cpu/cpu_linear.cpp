@@ -322,7 +322,7 @@ LinearWeight::Panel LinearEngine::PackPanel(const WeightTensor& part, std::int64
     panel.packed = PackValues(values.data(), memory::data_type::f32, n, k);
     return panel;
   }
-  Int8Rows rows = QuantiseRows(values, static_cast<std::size_t>(k), weight_limit_);
+  Int8Matrix rows = QuantiseRows(values, static_cast<std::size_t>(k), weight_limit_);
   panel.packed = PackValues(rows.codes.data(), memory::data_type::s8, n, k);
   panel.scales = std::move(rows.scales);
   panel.sums = std::move(rows.sums);

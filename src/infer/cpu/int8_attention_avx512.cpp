@@ -49,29 +49,6 @@ struct Sums {
   }
 };
 
-/// Scores [Rows, 64] of rows from `row` on, each with its value's scale.
-template <std::int32_t Rows>
-void ScoreTile(const Int8Rows& rows, std::int32_t row, const Int8Block& block, float* scores) {
-  Sums<Rows> sums;
-  Unroll<Rows * kVectors>([&](auto n) __attribute__((always_inline)) {
-    constexpr std::int32_t i = n / kVectors, j = n % kVectors;
-    sums.lane[i][j] = _mm512_load_si512(block.bias.data() + j * kLanes);
-  });
-  const std::uint8_t* queries = rows.queries + std::int64_t{row} * block.width;
-  for (std::int32_t l = 0; l < block.width; l += kStep) {
-    sums.Add(queries + l, block.width, block.keys + std::int64_t{l} * kKeyBlock);
-  }
-  Unroll<Rows>([&](auto i) __attribute__((always_inline)) {
-    const __m512 scale = _mm512_set1_ps(rows.query_scales[row + i]);
-    Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
-      const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums.lane[i][j]),
-                                           _mm512_load_ps(block.key_scale.data() + j * kLanes));
-      const __m512 shift = _mm512_load_ps(block.log_value_scale.data() + j * kLanes);
-      _mm512_store_ps(scores + (i * kVectors + j) * kLanes, _mm512_fmadd_ps(product, scale, shift));
-    });
-  });
-}
-
 /// Columns [column, column + 64) of the rows' output, each with its factor.
 template <std::int32_t Rows>
 void ValueTile(const std::uint8_t* weights, const float* factors, const Int8Block& block,
@@ -117,22 +94,43 @@ __m512 Log2(__m512 x) {
   return _mm512_add_ps(p, _mm512_getexp_ps(x));
 }
 
+/// Of a row's keys in a block, all or those that it sees.
+enum class Keys : std::uint8_t { kAll, kSeen };
+
+/// The scores of one row, each with its value's scale, from its sums.
+[[gnu::always_inline]] inline void ScoreRow(const __m512i (&sums)[kVectors], float query_scale,
+                                            const Int8Block& block, __m512 (&score)[kVectors]) {
+  const __m512 scale = _mm512_set1_ps(query_scale);
+  Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
+    const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[j]),
+                                         _mm512_load_ps(block.key_scale.data() + j * kLanes));
+    const __m512 shift = _mm512_load_ps(block.log_value_scale.data() + j * kLanes);
+    score[j] = _mm512_fmadd_ps(product, scale, shift);
+  });
+}
+
 /// Weights [64] of one row relative to the largest of the block: lane by lane, four keys of each
 /// vector of scores in turn. Returns what brings them to the row's maximum.
+template <Keys kKeys>
 [[gnu::always_inline]] inline float Softmax(const Int8Rows& rows, std::int32_t row,
-                                            const Int8Block& block, const float* scores,
+                                            const Int8Block& block, __m512 (&score)[kVectors],
                                             std::uint8_t* weights) {
   constexpr float kFarBelow = -1e30F;
   constexpr float kLogOfLargest = 7.994353436858858F;  // log2(255)
-  const std::uint64_t seen = ~std::uint64_t{0} >> (kKeyBlock - rows.visible[row]);
   LaneSoftmax& state = rows.states[row];
-  __m512 score[kVectors];
   __m512 inverse[kVectors];
-  Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
-    const auto mask = static_cast<__mmask16>(seen >> (kLanes * j));
-    score[j] = _mm512_mask_loadu_ps(_mm512_set1_ps(kFarBelow), mask, scores + j * kLanes);
-    inverse[j] = _mm512_maskz_loadu_ps(mask, block.inverse_value_scale.data() + j * kLanes);
-  });
+  if constexpr (kKeys == Keys::kAll) {
+    Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
+      inverse[j] = _mm512_load_ps(block.inverse_value_scale.data() + j * kLanes);
+    });
+  } else {
+    const std::uint64_t seen = ~std::uint64_t{0} >> (kKeyBlock - rows.visible[row]);
+    Unroll<kVectors>([&](auto j) __attribute__((always_inline)) {
+      const auto mask = static_cast<__mmask16>(seen >> (kLanes * j));
+      score[j] = _mm512_mask_blend_ps(mask, _mm512_set1_ps(kFarBelow), score[j]);
+      inverse[j] = _mm512_maskz_loadu_ps(mask, block.inverse_value_scale.data() + j * kLanes);
+    });
+  }
   const float largest = _mm512_reduce_max_ps(
       _mm512_max_ps(_mm512_max_ps(score[0], score[1]), _mm512_max_ps(score[2], score[3])));
   if (!state.begun) {
@@ -158,15 +156,24 @@ __m512 Log2(__m512 x) {
   return _mm512_cvtss_f32(factor);
 }
 
-template <std::int32_t Rows>
+template <std::int32_t Rows, Keys kKeys>
 void AttendTile(const Int8Rows& rows, std::int32_t row, const Int8Block& block) {
-  alignas(64) float scores[Rows * kKeyBlock];
   alignas(64) std::uint8_t weights[Rows * kKeyBlock];
   float factors[Rows];
-  ScoreTile<Rows>(rows, row, block, scores);
-  for (std::int32_t i = 0; i < Rows; ++i) {
-    factors[i] = Softmax(rows, row + i, block, scores + i * kKeyBlock, weights + i * kKeyBlock);
+  Sums<Rows> sums;
+  Unroll<Rows * kVectors>([&](auto n) __attribute__((always_inline)) {
+    constexpr std::int32_t i = n / kVectors, j = n % kVectors;
+    sums.lane[i][j] = _mm512_load_si512(block.bias.data() + j * kLanes);
+  });
+  const std::uint8_t* queries = rows.queries + std::int64_t{row} * block.width;
+  for (std::int32_t l = 0; l < block.width; l += kStep) {
+    sums.Add(queries + l, block.width, block.keys + std::int64_t{l} * kKeyBlock);
   }
+  Unroll<Rows>([&](auto i) __attribute__((always_inline)) {
+    __m512 score[kVectors];
+    ScoreRow(sums.lane[i], rows.query_scales[row + i], block, score);
+    factors[i] = Softmax<kKeys>(rows, row + i, block, score, weights + i * kKeyBlock);
+  });
   float* output = rows.output + std::int64_t{row} * block.width;
   for (std::int32_t column = 0; column < block.width; column += kKeyBlock) {
     ValueTile<Rows>(weights, factors, block, column, output);
@@ -174,8 +181,15 @@ void AttendTile(const Int8Rows& rows, std::int32_t row, const Int8Block& block) 
 }
 
 void Attend(const Int8Rows& rows, const Int8Block& block) {
-  ForRowTiles<kRows>(
-      rows.count, [&](auto tile, std::int32_t row) { AttendTile<tile.value>(rows, row, block); });
+  ForRowTiles<kRows>(rows.count, [&](auto tile, std::int32_t row) {
+    const std::int32_t* visible = rows.visible + row;
+    if (std::all_of(visible, visible + tile.value,
+                    [](std::int32_t keys) { return keys == kKeyBlock; })) {
+      AttendTile<tile.value, Keys::kAll>(rows, row, block);
+    } else {
+      AttendTile<tile.value, Keys::kSeen>(rows, row, block);
+    }
+  });
 }
 
 /// The first `count` lanes.

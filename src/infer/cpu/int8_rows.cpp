@@ -15,8 +15,8 @@ std::int32_t Round(float x) {
 
 }  // namespace
 
-Int8Rows QuantiseRows(std::span<const float> values, std::size_t columns, std::int32_t limit) {
-  Int8Rows rows;
+Int8Matrix QuantiseRows(std::span<const float> values, std::size_t columns, std::int32_t limit) {
+  Int8Matrix rows;
   rows.codes.resize(values.size());
   const auto most = static_cast<float>(limit);
   for (std::size_t begin = 0; begin < values.size(); begin += columns) {
