@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
+#include "plan/compared_constants.h"
 #include "plan/exists_form.h"
 #include "plan/method_calls.h"
 #include "plan/result_names.h"
@@ -204,6 +205,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   std::optional<Error> of_arguments;
   if (!views) of_arguments = CheckByEngine(tree, source, catalog);
+  if (!views) RefuseImpossibleConstants(tree, source, catalog);
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
   state.values = StatementValues(tree, catalog, state.writer);

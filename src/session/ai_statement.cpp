@@ -12,6 +12,7 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
+#include "plan/compared_constants.h"
 #include "plan/stand_in.h"
 #include "session/change_check.h"
 #include "session/connection_catalog.h"
@@ -42,6 +43,29 @@ void Drain(relational::Connection& connection, std::string_view sql) {
   const auto stream = RunOwn(connection, sql);
   while (stream->Next()) {
   }
+}
+
+bool HasCast(const sql::Json& node) {
+  if (sql::ClassOf(node) == "CAST") return true;
+  return node.is_structured() && std::ranges::any_of(node, HasCast);
+}
+
+/// Where the text constant stands that the engine could not cast to the type of what it is compared
+/// with. Beside casts in the statement it may be a text of the data.
+std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::string& query,
+                                            ConnectionCatalog& catalog) {
+  constexpr std::string_view kBefore = "Could not convert string '";
+  const std::string_view message = error.what();
+  const bool of_column = message.find(" when casting from source column ") != message.npos;
+  if (!message.starts_with(kBefore) || of_column) return std::nullopt;
+  const std::string_view text =
+      message.substr(kBefore.size(), message.find("' to ") - kBefore.size());
+  const sql::Json tree = sql::ReadTree(catalog.Parse(query));
+  if (HasCast(tree)) return std::nullopt;
+  for (const plan::ComparedConstant& compared : plan::ComparedConstants(tree)) {
+    if (compared.text == text) return sql::LocationOf(*compared.constant);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -122,6 +146,10 @@ Error AiStatement::Placed(const Error& error) const {
                                plan::StandInArguments::kKept);
     if (bound) catalog.Columns(bound->sql);
   };
+  const auto constant = error.position() ? std::nullopt : OffsetOfConstant(error, query, catalog);
+  if (constant) {
+    return {error.code(), error.what(), statement_.Locate(script_, *constant)};
+  }
   auto found = error.position() ? std::nullopt : ErrorOf(bind);
   const bool same = found && found->position() && std::string_view(found->what()) == error.what();
   if (!same || !bound) return WithPlace(error, script_, text_, dialect_);

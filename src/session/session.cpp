@@ -372,13 +372,15 @@ std::unique_ptr<Result> SessionImpl::RunExecution(const PreparedStatements::Exec
 std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Statement& statement,
                                              sql::Statement read, const RunOptions& options) {
   if (read.kind == sql::StatementKind::kSet) {
+    const auto is_it = [&](const auto& known) { return known.first == read.setting; };
+    const bool known = std::ranges::any_of(state_.settings.List(), is_it);
     Recoded(
         [&] {
           read.resets ? state_.settings.Reset(read.setting, settings_)
                       : state_.settings.Set(read.setting, read.value);
         },
         [](ErrorCode code) { return code == ErrorCode::kUsage ? ErrorCode::kBind : code; },
-        base::Locate(script, statement.offset));
+        base::Locate(script, known ? read.value_offset : read.setting_offset));
     return std::make_unique<EffectResult>();
   }
   OpenNamedFiles(read);

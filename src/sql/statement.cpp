@@ -257,6 +257,7 @@ std::optional<Statement> ReadSetting(const View& view) {
   Statement statement;
   statement.kind = StatementKind::kSet;
   statement.setting = setting;
+  statement.setting_offset = statement.value_offset = view.tokens[name].offset;
   const bool assigned = view.SymbolAt(name + 1, "=") || view.WordAt(name + 1, "TO");
   std::size_t value = name + 2;
   const std::size_t end = view.tokens.size();
@@ -267,6 +268,7 @@ std::optional<Statement> ReadSetting(const View& view) {
   }
   if (statement.resets) return statement;
   const bool negative = view.SymbolAt(value, "-");
+  if (value < end) statement.value_offset = view.tokens[value].offset;
   if (negative) ++value;
   if (!assigned || value + 1 != end) {
     throw fail(ErrorCode::kSyntax, fmt::format("write SET {} = value", setting));

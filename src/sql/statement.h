@@ -67,8 +67,10 @@ struct Statement {
   std::size_t file_offset = 0;            ///< of `file`, in the script
   /// Quoted names behind FROM, JOIN and commas of a query: some may be files.
   std::vector<std::string> quoted_names;
-  std::string setting;  ///< kSet: lower case, "quail_on_error"
-  std::string value;    ///< kSet: decoded
+  std::string setting;             ///< kSet: lower case, "quail_on_error"
+  std::string value;               ///< kSet: decoded
+  std::size_t setting_offset = 0;  ///< in the script, as `value_offset`
+  std::size_t value_offset = 0;
   bool resets = false;  ///< kSet: to what it was without any SET
 
   /// Whether running it changes a table or a file, rather than only giving rows.

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "byte_vocabulary.h"
 #include "exec/executor.h"
@@ -264,6 +266,19 @@ TEST_F(ModelEvaluatorTest, ChatTurnsStandAroundFiltersAndPairs) {
 }
 
 // bug_79
+// bug_80: rates and the share of the speed of light are of this time, gaps of the host included.
+TEST_F(ModelEvaluatorTest, TimeInWhichTheHostSleepsWithinAChunkIsTheModels) {
+  constexpr std::chrono::milliseconds kGap(5);
+  counting_.margin = [kGap](std::uint64_t) {
+    std::this_thread::sleep_for(kGap);
+    return 1.0F;
+  };
+  plan_.steps.push_back(plan::AskFilterStep{RelationId(1), {{AddCall("Is it? {0}", {1})}}, {}});
+  Run(std::int64_t{8} * kChunk);
+  ASSERT_EQ(steps_[0].distinct, 3U);
+  EXPECT_GE(counters_.model_seconds, 3 * std::chrono::duration<double>(kGap).count());
+}
+
 TEST_F(ModelEvaluatorTest, EqualTextsAreAskedOnce) {
   relational::QueryText(*connection_,
                         "CREATE TEMP TABLE many AS SELECT i AS quail_row, "

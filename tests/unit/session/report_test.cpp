@@ -39,6 +39,17 @@ TEST(RunReport, AddsUpItsSteps) {
   EXPECT_EQ(json["steps"][0]["selectivity"]["observed"], 0.4);
 }
 
+// bug_80
+TEST(RunReport, SaysLessOfTheSpeedOfLightWhereTheModelTookLonger) {
+  RunReport report;
+  report.steps = {Step(10, 4, 100)};
+  report.roofline_seconds = 1;
+  report.seconds["model"] = 2;
+  EXPECT_EQ(nlohmann::json::parse(report.ToJson())["roofline"]["fraction"], 0.5);
+  report.seconds["model"] = 4;
+  EXPECT_EQ(nlohmann::json::parse(report.ToJson())["roofline"]["fraction"], 0.25);
+}
+
 TEST(RunReport, LeavesOutWhatWasNotMeasured) {
   const auto json = nlohmann::json::parse(RunReport{}.ToJson());
   for (const char* name : {"rows", "model", "device", "rates", "roofline", "chunks", "kv", "pairs",
