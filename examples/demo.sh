@@ -38,7 +38,7 @@ score "$work/reviews.csv" 120 "$positives"
 
 printf '\n2. A join: which customer might buy which product? 36 x 25 pairs, each text read once.\n\n'
 query="SELECT c.name, p.name AS product, t.customer_id IS NOT NULL AS truth
-FROM customers c JOIN products p ON AI_FILTER(PROMPT('{0} might buy this: {1}', c.profile, p.description), {'threshold': 0.8})
+FROM customers c JOIN products p ON AI_FILTER(PROMPT('{0} might buy this: {1}', c.profile, p.description), {'threshold': 0.85})
 LEFT JOIN truth t ON t.customer_id = c.id AND t.product_id = p.id
 WHERE c.id <= 36 ORDER BY c.id, p.id"
 printf '%s\n' "$query"

@@ -6,7 +6,7 @@
 
 WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
 what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The trainings are the plan `recipe` of judge_plan.py,
-within 20 minutes of an H200 for one seed or two and as much again for every two more (the shipped adapter took 14, in two calls). Of
+within 20 minutes of an H200 for one seed or two and as much again for every two more (the shipped adapter took 18). Of
 several seeds the one with the best AUC on unseen kinds, or their mean where that is better, is written to WORKDIR/adapter.safetensors,
 with --install to models/. --before packs the test rows that the programs of an older commit make, so that a table shows old and new
 rules side by side. --extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
