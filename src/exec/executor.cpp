@@ -95,6 +95,52 @@ class ProgressTeller {
   std::uint64_t told_ = 0;
 };
 
+void RunForEffect(relational::Connection& connection, const std::string& sql) {
+  const auto stream = connection.Query(sql, relational::ErrorPlaces::kNone);
+  while (stream->Next()) {
+  }
+}
+
+/// Runs of a statement with calls on demand. Many of them are planned once: where each run decides
+/// one more call of a long condition, planning it would cost most.
+class StatementRuns {
+ public:
+  StatementRuns(relational::Connection& connection, const plan::AskOnDemandStep& step)
+      : connection_(connection), step_(step) {}
+
+  /// Returns whether the rows are kept.
+  bool Run() {
+    if (planned_ < kPlannedRuns || keep_all_) {
+      ++planned_;
+      RunForEffect(connection_, step_.sql);
+      return true;
+    }
+    if (!prepared_) {
+      RunForEffect(connection_, fmt::format("PREPARE {} AS {}", kName, step_.query));
+      prepared_ = true;
+    }
+    RunForEffect(connection_, fmt::format("EXECUTE {}", kName));
+    return false;
+  }
+  /// From now on. A run that was planned before may miss what a new one reads: lookups of constants
+  /// have the values that the engine found when it planned.
+  void KeepAll() { keep_all_ = true; }
+  /// After the last run. What an error leaves, the next statement replaces.
+  void End() {
+    if (prepared_) RunForEffect(connection_, fmt::format("DEALLOCATE {}", kName));
+  }
+
+ private:
+  static constexpr const char* kName = "\"quail runs\"";  // no dialect's name can be it
+  static constexpr std::size_t kPlannedRuns = 2;          // most statements need no more
+
+  relational::Connection& connection_;
+  const plan::AskOnDemandStep& step_;
+  std::size_t planned_ = 0;
+  bool prepared_ = false;
+  bool keep_all_ = false;
+};
+
 }  // namespace
 
 Executor::Executor(relational::Connection& connection, Evaluator& evaluator,
@@ -102,7 +148,8 @@ Executor::Executor(relational::Connection& connection, Evaluator& evaluator,
     : connection_(connection),
       evaluator_(evaluator),
       verdicts_(verdicts),
-      options_(std::move(options)) {}
+      options_(std::move(options)),
+      texts_(connection) {}
 
 void Executor::Run(const plan::PhysicalPlan& plan) {
   evaluator_.Begin();
@@ -116,22 +163,17 @@ void Executor::Run(const plan::PhysicalPlan& plan) {
     for (const std::size_t step : pipeline.asking) {
       const auto* join = std::get_if<plan::AskJoinStep>(&plan.steps[step]);
       if (join == nullptr) continue;
-      for (const std::string& sql : join->keep_sql) RunRelational(sql);
+      for (const std::string& sql : join->keep_sql) RunForEffect(connection_, sql);
     }
     for (const std::size_t step : pipeline.relational) {
-      RunRelational(std::get<plan::RelationalStep>(plan.steps[step]).sql);
+      RunForEffect(connection_, std::get<plan::RelationalStep>(plan.steps[step]).sql);
+      texts_.Forget();
     }
     i = pipeline.end;
   }
   const bool rows_are_read =
       !plan.steps.empty() && std::holds_alternative<plan::AskOnDemandStep>(plan.steps.back());
   if (options_.lookups != nullptr && !rows_are_read) options_.lookups->unasked.Restart();
-}
-
-void Executor::RunRelational(const std::string& sql) {
-  const auto stream = connection_.Query(sql, relational::ErrorPlaces::kNone);
-  while (stream->Next()) {
-  }
 }
 
 /// The steps of a pipeline while they run. Keeps their counters whatever ends them.
@@ -152,7 +194,7 @@ class Executor::PipelineRun {
   PipelineRun& operator=(const PipelineRun&) = delete;
 
   void Build(const plan::PhysicalPlan& plan, const Pipeline& pipeline) {
-    others_.emplace(plan, pipeline, executor_.connection_);
+    others_.emplace(plan, pipeline, executor_.texts_);
     const StepBuilder builder(plan, executor_.connection_, pipeline);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       runs_.push_back(builder.Build(context(i)));
@@ -295,10 +337,11 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
   std::vector<std::uint32_t> waves(step.stops.size());
   std::ranges::transform(step.stops, waves.begin(), &plan::EarlyStop::wave);
   std::size_t stray = 0;
-  for (bool asked = true; asked;) {
+  StatementRuns runs(connection_, step);
+  for (bool done = false; !done;) {
     reads.Clear();
     options_.lookups->unasked.Restart();
-    RunRelational(step.sql);
+    const bool kept = runs.Run();
     stray = passes++ == 0 || reads.found_missed() ? 0 : stray + 1;
     if (reads.any_undecided() && (stray == kMostStrayPasses || passes == kMostPasses)) {
       throw Error(ErrorCode::kQuery,
@@ -308,9 +351,12 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
                               passes),
                   plan.calls[step.calls[0].value()].position);
     }
-    asked = AskUndecided(step, reads, waves, run);
+    const bool asked = AskUndecided(step, reads, waves, run);
     if (asked) CheckErrors(plan, pipeline);
+    if (!asked && !kept) runs.KeepAll();
+    done = !asked && kept;
   }
+  runs.End();
   run.Tell(true);
   for (const plan::CallId call : step.calls) run.on_demand().CountReads(call, reads.of(call));
   run.on_demand().CountUnjudged(reads.unjudged());

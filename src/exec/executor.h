@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "exec/evaluator.h"
 #include "exec/lookup_functions.h"
+#include "exec/other_reads.h"
 #include "exec/pipeline.h"
 #include "exec/statement_verdicts.h"
 #include "exec/step_counters.h"
@@ -52,7 +53,6 @@ class Executor {
  private:
   class PipelineRun;
 
-  void RunRelational(const std::string& sql);
   void RunPipeline(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
   void RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipeline);
   bool AskUndecided(const plan::AskOnDemandStep& step, const OnDemandReads& reads,
@@ -67,6 +67,7 @@ class Executor {
   Evaluator& evaluator_;
   StatementVerdicts& verdicts_;
   ExecutorOptions options_;
+  ColumnTexts texts_;
   std::vector<QuestionId> questions_;
   std::vector<StepCounters> steps_;
   std::uint64_t pairs_on_demand_ = 0;

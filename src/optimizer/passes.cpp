@@ -317,34 +317,24 @@ void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
   AddStep(draft, std::move(step), std::move(estimate));
 }
 
-/// What the guards of a term's calls leave open. Calls in a long chain have those of all before
-/// them: the rows, or combinations of rows, that are open are kept every so many guards, so that
-/// each call reads but the last ones.
+/// What the guards of a term's calls leave open: of long chains the rows, or combinations of rows,
+/// are kept (kMostGuards), so that each call reads but the last guards.
 class OpenRows {
  public:
   OpenRows(PlanDraft& draft, const plan::AiConjunct& term) : draft_(draft), term_(term) {}
 
   /// The SELECT of the columns of the rows on which a call must be asked.
   std::string RowsFor(const plan::GuardedCall& call, const std::vector<std::string>& columns) {
-    if (!IsBehindKept(call)) kept_ = nullptr;
-    if (Length(call) > kMostGuards && !term_.relations.empty()) Keep(call);
+    auto guards = plan::CountGuards(call.guard, kept_);
+    if (!guards) {
+      kept_ = nullptr;
+      guards = plan::CountGuards(call.guard, kept_);
+    }
+    if (*guards > plan::kMostGuards && !term_.relations.empty()) Keep(call);
     return Rows(columns, plan::ConditionSql(call.guard, kept_));
   }
 
  private:
-  static constexpr std::size_t kMostGuards = 16;
-
-  bool IsBehindKept(const plan::GuardedCall& call) const {
-    const plan::Guard* guard = call.guard.get();
-    while (guard != nullptr && guard != kept_) guard = guard->before.get();
-    return guard == kept_;
-  }
-  /// Guards behind the kept ones.
-  std::size_t Length(const plan::GuardedCall& call) const {
-    std::size_t length = 0;
-    for (const plan::Guard* at = call.guard.get(); at != kept_; at = at->before.get()) ++length;
-    return length;
-  }
   std::string Rows(const std::vector<std::string>& columns, const std::string& condition) const {
     if (kept_ != nullptr) return draft_.query.Rows(columns, open_, condition);
     return draft_.query.Rows(columns, term_.relations, condition);
@@ -390,6 +380,12 @@ void PlaceGuarded(PlanDraft& draft) {
 
 void PlaceComputed(PlanDraft& draft) {
   for (const plan::ComputedCall& computed : draft.logical.computed) {
+    if (!computed.open_rows_sql.empty()) {
+      StepEstimate estimate;
+      estimate.name =
+          fmt::format("keep open for {}", draft.logical.calls[computed.call.value()].function);
+      AddStep(draft, RelationalStep{computed.open_rows_sql}, std::move(estimate));
+    }
     PlaceColumn(draft, computed.call, computed.domain_sql);
   }
 }
@@ -397,7 +393,8 @@ void PlaceComputed(PlanDraft& draft) {
 /// Calls whose arguments the engine must compute, when everything else is decided.
 void PlaceOnDemand(PlanDraft& draft) {
   if (draft.logical.on_demand_sql.empty()) return;
-  plan::AskOnDemandStep step{{}, draft.logical.on_demand_sql, draft.logical.early_stops};
+  plan::AskOnDemandStep step{
+      {}, draft.logical.on_demand_sql, draft.logical.rows_sql, draft.logical.early_stops};
   for (plan::EarlyStop& stop : step.stops) {
     double rate = 1;
     for (const CallId call : stop.calls) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,8 +18,8 @@ namespace quail::plan {
 /// A common table expression that a block may name.
 struct VisibleCte {
   std::string name;
-  sql::Json entry;      ///< of the engine's cte_map, as the user wrote it
-  bool has_ai = false;  ///< it asks the model, itself or through another one
+  std::shared_ptr<const sql::Json> entry;  ///< of the engine's cte_map, as the user wrote it
+  bool has_ai = false;                     ///< it asks the model, itself or through another one
 };
 
 /// Whether a table name at or below `node` is that of a CTE that asks the model.

@@ -1,6 +1,7 @@
 #include "plan/binder.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "fmt/format.h"
@@ -109,11 +110,11 @@ class StatementBinder {
  private:
   void AddCtes(Json& node, std::vector<VisibleCte>& ctes) {
     if (!node.contains("cte_map") || !node["cte_map"].is_object()) return;
-    const Json entries = node["cte_map"]["map"];
+    const Json& entries = node["cte_map"]["map"];
     for (const Json& entry : entries) {
       VisibleCte cte;
       cte.name = sql::TextMember(entry, "key");
-      cte.entry = entry;
+      cte.entry = std::make_shared<const Json>(entry);
       cte.has_ai = ContainsAiCall(entry) || NamesAiCte(entry, ctes);
       std::erase_if(ctes,
                     [&](const VisibleCte& seen) { return sql::SameWord(seen.name, cte.name); });

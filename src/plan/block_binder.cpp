@@ -111,7 +111,7 @@ void BlockBinder::NameUnnamedItems() {
 
 std::string BlockBinder::WithVisibleCtes(Json node) const {
   for (const VisibleCte& cte : place_.ctes) {
-    if (!cte.has_ai) node["cte_map"]["map"].push_back(cte.entry);
+    if (!cte.has_ai) node["cte_map"]["map"].push_back(*cte.entry);
   }
   return writer_.PrintQuery(node);
 }

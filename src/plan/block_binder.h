@@ -153,13 +153,28 @@ class BlockBinder {
   sql::Json WithMissingRow(sql::Json side, const std::string& name) const;
   void PlanComputed();
   void PlanSelectList(const sql::Json& from, const std::vector<sql::Json>& terms);
-  /// The rows of a domain: FROM, AND terms, and what LIMIT leaves of them (null: all).
+  /// The rows of a domain: FROM, the items whose columns it shows, AND terms, and what LIMIT leaves
+  /// of the rows (null: all).
   struct DomainRows {
     sql::Json from;
+    ItemSet items = 0;
     std::vector<sql::Json> terms;
     sql::Json modifiers = nullptr;
   };
+  /// The rows of a domain that the guards up to `guard` leave open, as a temp table, and as a
+  /// condition.
+  struct OpenRows {
+    const Guard* guard = nullptr;
+    sql::Json condition = nullptr;
+  };
   void AddComputed(const std::vector<GuardedCall>& calls, const DomainRows& rows);
+  std::string DomainSql(const GuardedCall& guarded, const DomainRows& rows,
+                        const OpenRows& open) const;
+  std::string LimitedDomainSql(const GuardedCall& guarded, const DomainRows& rows) const;
+  std::string KeepOpenRows(const GuardedCall& guarded, const DomainRows& rows, OpenRows& open);
+  std::vector<sql::Json> OpenTerms(const std::shared_ptr<const Guard>& guard,
+                                   const DomainRows& rows, const OpenRows& open) const;
+  ItemSet VisibleItems() const;
   bool LimitsPlainRows() const;
   std::optional<std::set<std::size_t>> OrderedItems() const;
   sql::Json LimitModifiers() const;

@@ -7,7 +7,7 @@
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
 
-/// BlockBinder: AND terms become conjuncts of the plan, calls elsewhere computed columns.
+/// BlockBinder: AND terms become conjuncts of the plan.
 namespace quail::plan {
 
 using sql::Json;
@@ -215,8 +215,9 @@ void BlockBinder::PlanJoinTerms() {
     pairs["ref_type"] = "CROSS";
     std::vector<Json> terms;
     Json from = WithPairTables(WithKnownJoins(std::move(pairs), sides), sides, terms);
-    from = WithItems(std::move(from), ItemsBefore(join, calls));
-    AddComputed(calls, {std::move(from), std::move(terms)});
+    const ItemSet before = ItemsBefore(join, calls);
+    from = WithItems(std::move(from), before);
+    AddComputed(calls, {std::move(from), (join.seen & sides) | before, std::move(terms)});
   }
 }
 
@@ -278,92 +279,6 @@ Json BlockBinder::FromWithoutCoreTerms() const {
   Json from = select_["from_table"];
   for (auto& [place, condition] : kept) *place = std::move(condition);
   return from;
-}
-
-void BlockBinder::PlanComputed() {
-  std::vector<Json> available;
-  std::vector<Term*> open;
-  for (Term& term : terms_) {
-    const bool known = !term.deep && !term.reads.outside && !term.reads.is_volatile &&
-                       !(term.reads.has_subquery && !term.asks && place_.nested) &&
-                       !ContainsOnDemand(*term.node);
-    all_terms_known_ = all_terms_known_ && known;
-    if (term.asks && !term.core) {
-      open.push_back(&term);
-    } else if (known && !term.pushed) {
-      available.push_back(*term.node);
-    }
-  }
-  const Json from =
-      WithPairTables(WithKnownJoins(FromWithoutCoreTerms(), ~ItemSet{0}), ~ItemSet{0}, available);
-  for (const Term* term : open) {
-    AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_), {from, available});
-    const bool known = !term->reads.outside && !term->reads.is_volatile && !term->deep;
-    if (known && !ContainsOnDemand(*term->node)) available.push_back(*term->node);
-  }
-  limits_rows_ = LimitsPlainRows();
-  const bool several_sets = select_["group_sets"].size() > 1;
-  for (Json* expression : sql::ExpressionsOf(select_)) {
-    const Json& list = select_["select_list"];
-    const bool in_list = std::any_of(
-        list.begin(), list.end(), [expression](const Json& item) { return &item == expression; });
-    if (expression == &select_["where_clause"] || (limits_rows_ && in_list)) continue;
-    AddComputed(GuardedCallsOf(*expression, ValueUse::kAny, scope_, writer_, several_sets),
-                {from, available});
-  }
-  if (limits_rows_) PlanSelectList(from, available);
-}
-
-/// Under a LIMIT over plain rows: items that give the order are needed of every row, the others of
-/// the rows that are left.
-void BlockBinder::PlanSelectList(const Json& from, const std::vector<Json>& terms) {
-  const auto ordered = OrderedItems();
-  const Json limited = LimitModifiers();
-  Json& list = select_["select_list"];
-  for (const bool gives_order : {true, false}) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (ordered->contains(i) != gives_order) continue;
-      AddComputed(GuardedCallsOf(list[i], ValueUse::kAny, scope_, writer_),
-                  {from, terms, gives_order ? Json(nullptr) : limited});
-    }
-  }
-}
-
-std::vector<Json> BlockBinder::IdColumnsOf(const Call& call) const {
-  std::vector<Json> columns;
-  for (const Argument& argument : call.arguments) {
-    const std::size_t item = argument.relation.value() - first_relation_;
-    columns.push_back(writer_.ParseExpression(
-        argument.id_column.empty() ? fmt::format("quail_text_id(CAST({} AS VARCHAR))", argument.sql)
-                                   : ColumnSql(from_.items[item].alias, argument.id_column)));
-  }
-  if (columns.empty()) columns.push_back(writer_.ParseExpression("1"));
-  return columns;
-}
-
-void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, const DomainRows& rows) {
-  for (const GuardedCall& guarded : calls) {
-    NoteCase(guarded);
-    std::vector<Json> list = IdColumnsOf(state_.plan.calls[guarded.call.value()]);
-    std::vector<Json> where = rows.terms;
-    const bool limited = !rows.modifiers.is_null();
-    std::string names;
-    if (limited) {
-      list.push_back(writer_.ParseExpression(guarded.guard ? ConditionSql(guarded.guard) : "TRUE"));
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        list[i]["alias"] = fmt::format("q{}", i);
-        if (i + 1 < list.size()) names += fmt::format("{}q{}", i == 0 ? "" : ", ", i);
-      }
-    } else if (guarded.guard) {
-      where.push_back(writer_.ParseExpression(ConditionSql(guarded.guard)));
-    }
-    const std::string condition = fmt::format("q{}", list.size() - 1);
-    Json select = writer_.MakeSelect(std::move(list), rows.from, std::move(where));
-    if (limited) select["modifiers"] = rows.modifiers;
-    std::string sql = WithVisibleCtes(std::move(select));
-    if (limited) sql = fmt::format("SELECT {} FROM ({}) WHERE {}", names, sql, condition);
-    state_.plan.computed.push_back({guarded.call, std::move(sql), limited});
-  }
 }
 
 }  // namespace quail::plan

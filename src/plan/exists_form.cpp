@@ -230,7 +230,7 @@ class ExistsForm {
   std::optional<columnar::Schema> Describe(std::vector<Json> list, Json from) const {
     Json select = writer_.MakeSelect(std::move(list), std::move(from), {});
     for (const VisibleCte& cte : ctes_) {
-      if (!cte.has_ai) select["cte_map"]["map"].push_back(cte.entry);
+      if (!cte.has_ai) select["cte_map"]["map"].push_back(*cte.entry);
     }
     try {
       return state_.catalog.Columns(writer_.PrintQuery(select));

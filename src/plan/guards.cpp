@@ -136,6 +136,14 @@ std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard*
   return fmt::format("{}", fmt::join(parts, " AND "));
 }
 
+std::optional<std::size_t> CountGuards(const std::shared_ptr<const Guard>& guard,
+                                       const Guard* from) {
+  std::size_t count = 0;
+  const Guard* at = guard.get();
+  for (; at != nullptr && at != from; at = at->before.get()) ++count;
+  return at == from ? std::optional(count) : std::nullopt;
+}
+
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,
                                         const NameScope& scope, const SqlWriter& writer,
                                         bool several_sets) {

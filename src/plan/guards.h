@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/logical.h"
@@ -28,6 +32,15 @@ bool MayAggregate(const sql::Json& node);
 /// The guards up to `guard` and behind `from`, as one condition; empty where there are none.
 /// REQUIRES: `from` is among them, or null.
 std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard* from = nullptr);
+
+/// A condition of more guards than these is tested on rows that are kept (EXPLAIN: "keep open"):
+/// calls in a long chain have the guards of all calls before them, which together are as many as
+/// the square of the chain's length.
+inline constexpr std::size_t kMostGuards = 16;
+
+/// The guards up to `guard` and behind `from`. nullopt: `from` is not among them.
+std::optional<std::size_t> CountGuards(const std::shared_ptr<const Guard>& guard,
+                                       const Guard* from);
 
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.
 enum class ValueUse : std::uint8_t { kAny, kFilter };

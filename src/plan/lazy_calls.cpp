@@ -1,6 +1,7 @@
 #include "plan/lazy_calls.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,19 +15,33 @@ namespace {
 
 using sql::Json;
 
+bool IsLookup(const Json& node) { return node.is_object() && node.contains(kOnDemandMark); }
+
 bool IsConditional(const Json& node) {
   const std::string_view type = sql::TypeOf(node);
   return type == "CONJUNCTION_AND" || type == "CONJUNCTION_OR" || type == "OPERATOR_COALESCE" ||
          sql::ClassOf(node) == "CASE";
 }
 
-/// Whether a lookup on demand stands in a part of `node` that is not always evaluated.
-bool HasConditionalLookup(const Json& node) {
-  if (!node.is_structured() || !ContainsOnDemand(node)) return false;
-  if (node.is_object() && node.contains(kOnDemandMark)) return false;
-  if (node.is_object() && IsConditional(node)) return true;
-  return std::any_of(node.begin(), node.end(),
-                     [](const Json& child) { return HasConditionalLookup(child); });
+/// Whether each lookup on demand in `node` is read wherever `node` is, of the same row.
+bool AlwaysReadsLookups(const Json& node) {
+  if (!node.is_structured() || IsLookup(node)) return true;
+  if (node.is_object() && (IsConditional(node) || MayAggregate(node))) {
+    return !ContainsOnDemand(node);
+  }
+  return std::all_of(node.begin(), node.end(), AlwaysReadsLookups);
+}
+
+bool HasWindow(const Json& node) {
+  if (sql::ClassOf(node) == "WINDOW") return true;
+  return node.is_structured() && std::any_of(node.begin(), node.end(), HasWindow);
+}
+
+/// Whether a term is NULL, and so not TRUE, while its verdict is undecided: a verdict or NOT of
+/// one.
+bool IsVerdict(const Json& term) {
+  const Json& inner = sql::TypeOf(term) == "OPERATOR_NOT" ? term["children"][0] : term;
+  return IsLookup(inner) && sql::FunctionName(inner).starts_with("quail_verdict");
 }
 
 class LazyWalk {
@@ -34,120 +49,184 @@ class LazyWalk {
   LazyWalk(const NameScope& scope, const SqlWriter& writer) : scope_(scope), writer_(writer) {}
 
   void Visit(Json& node, ValueUse use) {
-    if (!ContainsOnDemand(node) || sql::IsQueryNode(node)) return;
-    if (node.contains(kOnDemandMark)) return Guard(node);
+    if (IsLookup(node) || sql::IsQueryNode(node) || !ContainsOnDemand(node)) return;
     const std::string_view type = sql::TypeOf(node);
-    const bool filter = use == ValueUse::kFilter;
-    if (type == "CONJUNCTION_AND") {
-      return VisitTerms(node["children"], filter ? "" : " IS NOT FALSE", use);
-    }
-    if (type == "CONJUNCTION_OR") return VisitTerms(node["children"], " IS NOT TRUE", use);
-    if (type == "OPERATOR_COALESCE") {
-      return VisitInTurn(node["children"], " IS NULL", ValueUse::kAny);
-    }
+    if (type == "CONJUNCTION_AND" || type == "CONJUNCTION_OR") return VisitTerms(node, use);
+    if (type == "OPERATOR_COALESCE") return VisitCoalesce(node);
     if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
-    // What stands around an aggregate is about groups, inside it is about rows.
-    std::vector<std::string> around;
-    if (MayAggregate(node)) around.swap(guards_);
     sql::ForEachChild(node, [this](Json& child) { Visit(child, ValueUse::kAny); });
-    if (MayAggregate(node)) guards_.swap(around);
   }
 
  private:
-  /// Terms without calls first, as the engine may evaluate them in any order.
-  void VisitTerms(Json& terms, const char* open, ValueUse use) {
-    const std::size_t depth = guards_.size();
-    for (const Json& term : terms) {
-      if (!ContainsOnDemand(term)) Push(term, open);
+  /// Parts that are evaluated in turn, as a CASE: the engine evaluates the terms of an AND and of
+  /// an OR in any order, each on all rows.
+  struct Turns {
+    Json checks = Json::array();
+
+    void Add(Json when, Json then) {
+      checks.push_back({{"when_expr", std::move(when)}, {"then_expr", std::move(then)}});
     }
-    for (Json& term : terms) {
-      if (!ContainsOnDemand(term)) continue;
-      auto guard = ConditionOf(term, open);
-      Visit(term, use);
-      if (!guard.empty()) guards_.push_back(std::move(guard));
-    }
-    guards_.resize(depth);
+  };
+  /// A term that `closes` holds of ends an AND or an OR with the value `closed`.
+  struct Ending {
+    const char* closes;
+    Json closed;
+    bool by_null;  ///< a NULL does
+    bool filter;
+  };
+  Ending EndingOf(bool is_and, bool filter) {
+    if (!is_and) return {"quail_x IS TRUE", Parsed("TRUE"), false, filter};
+    return {filter ? "quail_x IS NOT TRUE" : "quail_x IS FALSE", Parsed("FALSE"), filter, filter};
   }
 
-  void VisitInTurn(Json& parts, const char* open, ValueUse use) {
-    const std::size_t depth = guards_.size();
-    for (Json& part : parts) {
-      auto guard = ConditionOf(part, open);
-      Visit(part, use);
-      if (!guard.empty()) guards_.push_back(std::move(guard));
+  /// Terms without calls come first. What a filter does not let through is FALSE at once; elsewhere
+  /// the last part puts together what of it is NULL.
+  void VisitTerms(Json& node, ValueUse use) {
+    const bool filter = use == ValueUse::kFilter;
+    const Ending ending = EndingOf(sql::TypeOf(node) == "CONJUNCTION_AND", filter);
+    Turns turns;
+    std::vector<Json> apart;
+    std::vector<Json> asking;
+    for (Json& term : node["children"]) {
+      const bool asks = ContainsOnDemand(term);
+      if (asks && (filter || CanRepeat(term))) {
+        asking.push_back(std::move(term));
+        continue;
+      }
+      if (!asks && CanRepeat(term)) turns.Add(With(ending.closes, term), ending.closed);
+      if (asks) Visit(term, use);
+      apart.push_back(std::move(term));
     }
-    guards_.resize(depth);
+    if (!asking.empty()) apart.push_back(InTurn(std::move(turns), asking, ending, node));
+    const std::string alias(sql::AliasOf(node));
+    if (apart.size() > 1) {
+      node["children"] = std::move(apart);
+    } else {
+      node = std::move(apart[0]);
+    }
+    node["alias"] = alias;
+  }
+
+  Json InTurn(Turns turns, std::vector<Json>& terms, const Ending& ending,
+              const Json& conjunction) {
+    const ValueUse use = ending.filter ? ValueUse::kFilter : ValueUse::kAny;
+    std::vector<Json> known;
+    for (std::size_t i = 0; i + 1 < terms.size(); ++i) {
+      if (!ending.by_null || !IsVerdict(terms[i])) AddStop(turns, terms[i]);
+      if (!ending.filter) known.push_back(Known(terms[i]));
+      Visit(terms[i], use);
+      turns.Add(With(ending.closes, std::move(terms[i])), ending.closed);
+    }
+    Visit(terms.back(), use);
+    if (known.empty()) {
+      return CaseOf(std::move(turns), With("CAST(quail_x AS BOOLEAN)", std::move(terms.back())));
+    }
+    known.push_back(std::move(terms.back()));
+    Json rest = conjunction;
+    rest["children"] = std::move(known);
+    rest["alias"] = "";
+    return CaseOf(std::move(turns), std::move(rest));
+  }
+
+  void VisitCoalesce(Json& node) {
+    Json& parts = node["children"];
+    const auto last = parts.end() - 1;
+    const bool in_turn =
+        std::any_of(parts.begin(), last, ContainsOnDemand) &&
+        std::all_of(parts.begin(), last, [this](const Json& part) { return CanRepeat(part); });
+    if (!in_turn) {
+      for (Json& part : parts) Visit(part, ValueUse::kAny);
+      return;
+    }
+    Turns turns;
+    for (auto part = parts.begin(); part != last; ++part) {
+      AddStop(turns, *part);
+      Json known = Known(*part);
+      Visit(*part, ValueUse::kAny);
+      turns.Add(With("quail_x IS NOT NULL", std::move(*part)), std::move(known));
+    }
+    Visit(*last, ValueUse::kAny);
+    const std::string alias(sql::AliasOf(node));
+    node = CaseOf(std::move(turns), std::move(*last));
+    node["alias"] = alias;
   }
 
   void VisitCase(Json& node, ValueUse use) {
-    const std::size_t depth = guards_.size();
+    Turns turns;
     for (Json& check : node["case_checks"]) {
-      auto taken = ConditionOf(check["when_expr"], "");
-      auto passed = ConditionOf(check["when_expr"], " IS NOT TRUE");
+      AddStop(turns, check["when_expr"]);
       Visit(check["when_expr"], ValueUse::kFilter);
-      const std::size_t before = guards_.size();
-      if (!taken.empty()) guards_.push_back(std::move(taken));
       Visit(check["then_expr"], use);
-      guards_.resize(before);
-      if (!passed.empty()) guards_.push_back(std::move(passed));
+      turns.checks.push_back(std::move(check));
     }
+    node["case_checks"] = std::move(turns.checks);
     if (node.contains("else_expr") && node["else_expr"].is_object()) {
       Visit(node["else_expr"], use);
     }
-    guards_.resize(depth);
   }
 
-  void Push(const Json& term, const char* open) {
-    if (auto condition = ConditionOf(term, open); !condition.empty()) {
-      guards_.push_back(std::move(condition));
-    }
-  }
-
-  /// "what is before is decided, and leaves open what follows"; empty where that is not to be told.
-  std::string ConditionOf(const Json& term, const char* open) const {
-    const Reads reads = scope_.ReadsOf(term);
-    if (reads.has_subquery || reads.is_volatile || HasWindow(term)) return {};
-    if (HasConditionalLookup(term)) return {};
-    Json known = term;
+  /// What comes next waits for the verdicts that `part` reads, where that can be told of it.
+  void AddStop(Turns& turns, const Json& part) {
+    if (!ContainsOnDemand(part) || !CanRepeat(part) || !AlwaysReadsLookups(part)) return;
     std::string decided;
-    ReplaceByKnown(known, decided);
-    return fmt::format("{}(({}){})", decided, writer_.PrintExpression(known), open);
+    CollectDecided(part, decided);
+    turns.Add(writer_.ParseExpression(fmt::format("NOT ({})", decided)), Parsed("NULL"));
   }
 
-  static bool HasWindow(const Json& node) {
-    if (sql::ClassOf(node) == "WINDOW") return true;
-    return node.is_structured() && std::any_of(node.begin(), node.end(),
-                                               [](const Json& child) { return HasWindow(child); });
+  /// Whether an expression may stand in the statement twice, at one price.
+  bool CanRepeat(const Json& term) const {
+    const Reads reads = scope_.ReadsOf(term);
+    return !reads.has_subquery && !reads.is_volatile && !HasWindow(term);
   }
 
-  void ReplaceByKnown(Json& node, std::string& decided) const {
-    if (node.contains(kOnDemandMark)) {
-      decided += node[kDecidedMark].get<std::string>() + " AND ";
-      node = writer_.ParseExpression(node[kKnownMark].get<std::string>());
+  static void CollectDecided(const Json& node, std::string& decided) {
+    if (IsLookup(node)) {
+      decided += (decided.empty() ? "" : " AND ") + node[kDecidedMark].get<std::string>();
       return;
     }
-    sql::ForEachChild(node, [&](Json& child) { ReplaceByKnown(child, decided); });
+    if (!node.is_structured()) return;
+    for (const Json& child : node) CollectDecided(child, decided);
   }
 
-  /// In turn, not by AND: a condition asks for the verdicts that it waits for only where those
-  /// before it hold.
-  void Guard(Json& lookup) const {
-    if (guards_.empty()) return;
-    const std::string alias(sql::AliasOf(lookup));
-    lookup["alias"] = "";
-    std::string closed;
-    for (const std::string& guard : guards_) {
-      closed += fmt::format(" WHEN ({}) IS NOT TRUE THEN NULL", guard);
+  /// The same value, of which nobody takes note that it is read.
+  Json Known(Json node) const {
+    if (IsLookup(node)) return writer_.ParseExpression(node[kKnownMark].get<std::string>());
+    sql::ForEachChild(node, [this](Json& child) { child = Known(std::move(child)); });
+    return node;
+  }
+
+  const Json& Parsed(const char* sql) {
+    const auto [found, added] = parsed_.try_emplace(sql);
+    if (added) found->second = writer_.ParseExpression(sql);
+    return found->second;
+  }
+
+  /// `sql` with `value` in the place of quail_x.
+  Json With(const char* sql, Json value) {
+    Json filled = Parsed(sql);
+    value["alias"] = "";
+    Fill(filled, value);
+    return filled;
+  }
+  static void Fill(Json& node, Json& value) {
+    if (const auto path = sql::ColumnPath(node); path.size() == 1 && path[0] == "quail_x") {
+      node = std::move(value);
+      return;
     }
-    Json guarded = writer_.ParseExpression(fmt::format("CASE{} ELSE quail_lookup END", closed));
-    guarded["else_expr"] = std::move(lookup);
-    guarded["alias"] = alias;
-    lookup = std::move(guarded);
+    sql::ForEachChild(node, [&value](Json& child) { Fill(child, value); });
+  }
+
+  Json CaseOf(Turns turns, Json rest) {
+    if (turns.checks.empty()) return rest;
+    Json node = Parsed("CASE WHEN TRUE THEN TRUE ELSE TRUE END");
+    node["case_checks"] = std::move(turns.checks);
+    node["else_expr"] = std::move(rest);
+    return node;
   }
 
   const NameScope& scope_;
   const SqlWriter& writer_;
-  std::vector<std::string> guards_;
+  std::map<std::string_view, Json> parsed_;
 };
 
 bool IsLogic(const Json& node) {

@@ -12,11 +12,12 @@ namespace quail::plan {
 inline constexpr const char* kKnownMark = "quail_known";
 inline constexpr const char* kDecidedMark = "quail_decided";
 
-/// Puts each lookup of a call on demand in `expression` behind the condition under which its value
-/// can matter (as GuardedCallsOf): the engine would read the verdicts of all terms of an AND and of
-/// an OR, and what it reads undecided is asked. Terms before it that are not decided yet keep it
-/// unread. A condition whose own lookups are conditional, or that has subqueries, windows or random
-/// values, is left out: more is asked then, never less. Nested queries are left as they are.
+/// Makes `expression` read each lookup of a call on demand only where its value can matter (as
+/// GuardedCallsOf): AND, OR and COALESCE become a CASE whose parts are evaluated in turn, each of
+/// which stands in it as often however many there are. A part with verdicts that are not decided
+/// yet keeps what follows it unread; where its own lookups are conditional or inside of aggregates,
+/// or it has subqueries, windows or random values, that cannot always be told: more is asked then,
+/// never less. Nested queries are left as they are.
 void ReadLazily(sql::Json& expression, ValueUse use, const NameScope& scope,
                 const SqlWriter& writer);
 

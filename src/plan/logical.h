@@ -55,6 +55,9 @@ struct ComputedCall {
   std::string domain_sql;  ///< as AskColumnStep::domain_sql
   /// Its domain is what LIMIT leaves of the rows: they are known before it is asked.
   bool after_limit = false;
+  /// To run before, if not empty: makes the temp table of the rows that are still open, which
+  /// domain_sql reads, and those of calls after this one may.
+  std::string open_rows_sql = {};
 };
 
 /// A block that needs no more than some rows (LIMIT and OFFSET), which are in no order and come

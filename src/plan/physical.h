@@ -143,14 +143,15 @@ struct EarlyStop {
   std::uint32_t wave = 1;  ///< tuples of a row that are asked before the first answer is looked at
 };
 
-/// Runs `sql`, which keeps the statement's rows, again and again: what the lookups of `calls` find
-/// undecided is asked, until a run finds nothing. The rows of that run are right whatever the
-/// engine evaluated in whichever order, because it read decided verdicts only. Of the tuples of an
-/// early stop's row nothing is asked once one lets it survive: then the others are read undecided
-/// and cannot matter. The last step; final_sql reads what it kept.
+/// Runs the statement, `query`, again and again: what the lookups of `calls` find undecided is
+/// asked, until a run finds nothing. That run is one of `sql`, which keeps the rows. They are right
+/// whatever the engine evaluated in whichever order, because it read decided verdicts only. Of the
+/// tuples of an early stop's row nothing is asked once one lets it survive: then the others are
+/// read undecided and cannot matter. The last step; final_sql reads what it kept.
 struct AskOnDemandStep {
   std::vector<CallId> calls;
   std::string sql;
+  std::string query;
   std::vector<EarlyStop> stops = {};  ///< index = `stop` of the lookups
 };
 

@@ -380,6 +380,43 @@ TEST_F(BinderTest, WhatOnlyTheEngineCanTellIsAskedOnDemand) {
   }
 }
 
+/// `count` times `part`, # in it numbered.
+std::string Repeated(int count, const std::string& part) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    for (const char c : part) text += c == '#' ? std::to_string(100 + i) : std::string(1, c);
+  }
+  return text;
+}
+
+std::size_t SqlSizeOf(const LogicalPlan& plan) {
+  std::size_t size = plan.on_demand_sql.size();
+  for (const ComputedCall& computed : plan.computed) {
+    size += computed.domain_sql.size() + computed.open_rows_sql.size();
+  }
+  return size;
+}
+
+TEST_F(BinderTest, TheStatementsOfALongChainGrowWithItsLength) {
+  const std::string call = "AI_FILTER(PROMPT('q# {0}', body))";
+  const std::string on_group = "AI_FILTER(PROMPT('q# {0}', max(body)))";
+  const auto chain = [](const std::string& head, const std::string& part, const std::string& end) {
+    return [=](int count) { return head + Repeated(count, part) + end; };
+  };
+  for (const auto& sql :
+       {chain("SELECT CASE", " WHEN " + call + " THEN #", " END FROM t"),
+        chain("SELECT COALESCE(NULL", ", nullif(" + call + ", FALSE)", ") FROM t"),
+        chain("SELECT 1 FROM a LEFT JOIN t ON FALSE", " OR " + call, ""),
+        chain("SELECT 1 FROM t GROUP BY id HAVING TRUE", " AND " + on_group, ""),
+        chain("SELECT 1 FROM t GROUP BY id HAVING FALSE", " OR " + on_group, ""),
+        chain("SELECT FALSE", " OR " + on_group, " FROM t"),
+        chain("SELECT CASE", " WHEN " + on_group + " THEN #", " END FROM t"),
+        chain("SELECT COALESCE(NULL", ", nullif(" + on_group + ", FALSE)", ") FROM t")}) {
+    const std::size_t size = SqlSizeOf(Bind(sql(30)));
+    EXPECT_LT(SqlSizeOf(Bind(sql(60))), size * 5 / 2) << sql(2);
+  }
+}
+
 TEST_F(BinderTest, CallsBetweenTwoSidesOnDemandHaveAnAnchor) {
   const std::string head =
       "SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE AI_FILTER(PROMPT('{1} {0}', a.x, b.y)";
