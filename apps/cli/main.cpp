@@ -45,6 +45,18 @@ int ExitCodeOf(const Error& error) {
   return 1;
 }
 
+/// A file that an option names and that cannot be opened is wrong usage, as a wrong option is: it
+/// is told before a statement runs.
+template <typename Call>
+auto Opening(Call call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kIo) throw;
+    throw Error(ErrorCode::kUsage, error.what());
+  }
+}
+
 /// Returns the exit code.
 int RunScriptOption(Session& session, const Options& options, ProgressLine& progress, RunLog& log) {
   ScriptRunner runner(session, options, progress, log);
@@ -52,7 +64,7 @@ int RunScriptOption(Session& session, const Options& options, ProgressLine& prog
     runner.Run(*options.script, std::cout);
     return runner.stopped_by_budget() ? kBudgetCode : 0;
   }
-  const auto file = OutputFile::Open(options.output);
+  const auto file = Opening([&] { return OutputFile::Open(options.output); });
   if (IsBinary(options.format)) {
     runner.WriteBinary(*options.script, file->path());
   } else {
@@ -69,7 +81,9 @@ int RunScriptOption(Session& session, const Options& options, ProgressLine& prog
 
 /// What the options say, in an open session. Returns the exit code.
 int RunStatements(Session& session, const Options& options, ProgressLine& progress, RunLog& log) {
-  for (const auto& [name, path] : options.tables) session.RegisterFile(name, path);
+  Opening([&] {
+    for (const auto& [name, path] : options.tables) session.RegisterFile(name, path);
+  });
   Interrupts interrupts([&session] { session.Interrupt(); });
   if (options.script) return RunScriptOption(session, options, progress, log);
   const int code = RunShell(session, options, progress, interrupts, log);
@@ -79,7 +93,8 @@ int RunStatements(Session& session, const Options& options, ProgressLine& progre
 /// Opens the session and runs what the options say; the report is written whatever happens.
 int RunQueries(Options& options) {
   ProgressLine progress(options.progress);
-  RunLog log(options, progress);
+  const auto opened_log = Opening([&] { return std::make_unique<RunLog>(options, progress); });
+  RunLog& log = *opened_log;
   options.config.on_progress = [&](const Progress& state) { progress.Show(state); };
   options.config.on_notice = [&](const std::string& notice) {
     progress.Clear();
@@ -87,12 +102,12 @@ int RunQueries(Options& options) {
     if (!options.quiet) fmt::print(stderr, "notice: {}\n", notice);
   };
   if (!options.notice.empty()) options.config.on_notice(options.notice);
-  CheckReport(options);
+  Opening([&] { CheckReport(options); });
   std::unique_ptr<Session> session;
   std::optional<Error> failure;
   int code = 0;
   try {
-    session = Session::Open(options.config);
+    session = Opening([&] { return Session::Open(options.config); });
     code = RunStatements(*session, options, progress, log);
   } catch (const Error& error) {
     progress.Clear();

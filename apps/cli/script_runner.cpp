@@ -22,14 +22,18 @@ namespace {
 
 void ScriptRunner::Run(std::string_view script, std::ostream& out) {
   const auto statements = session_.Split(script);
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    RunStatement(script, statements[i], i + 1 < statements.size(), out);
+  }
+}
+
+void ScriptRunner::RunStatement(std::string_view script, const Session::Statement& statement,
+                                bool more_may_follow, std::ostream& out) {
   RunOptions run;
   run.form = FormOf(options_.format);
   run.explain = options_.explain;
-  for (std::size_t i = 0; i < statements.size(); ++i) {
-    // A script of the command line is all that there is; in a shell more can be typed.
-    run.more_may_follow = !options_.script || i + 1 < statements.size();
-    Logged(statements[i], [&] { RunOne(script, statements[i], run, out); });
-  }
+  run.more_may_follow = more_may_follow;
+  Logged(statement, [&] { RunOne(script, statement, run, out); });
 }
 
 template <typename Call>

@@ -21,7 +21,10 @@ class ScriptRunner {
   /// Statement after statement; those with rows are written to `out`, one after the other. Throws
   /// Error with a position in `script`. REQUIRES: a format of text.
   void Run(std::string_view script, std::ostream& out);
-  /// The same, with the rows of the one statement that has some as a Parquet or Arrow file. Throws
+  /// One statement of it. `more_may_follow`: the model keeps what others may read.
+  void RunStatement(std::string_view script, const Session::Statement& statement,
+                    bool more_may_follow, std::ostream& out);
+  /// As Run, with the rows of the one statement that has some as a Parquet or Arrow file. Throws
   /// Error{kUsage} before anything runs where it is not one.
   void WriteBinary(std::string_view script, const std::string& path);
 

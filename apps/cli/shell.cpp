@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "completion.h"
 #include "line_editor.h"
@@ -96,13 +97,15 @@ class Shell {
                                         });
   }
 
-  /// SIGTERM ends a shell, Ctrl-C only a script; what was typed or pasted ahead is dropped.
-  void HeedSignals() {
+  /// SIGTERM ends a shell, Ctrl-C only a script; what was typed or pasted ahead is dropped. Returns
+  /// whether there was one.
+  bool HeedSignals() {
     const int signal = interrupts_.Take();
-    if (signal == 0) return;
+    if (signal == 0) return false;
     session_.Resume();
     if (signal == SIGTERM || !interactive_) throw Error(ErrorCode::kInterrupted, "interrupted");
     lines_->Drop();
+    return true;
   }
 
   /// What a user did not finish is dropped; a script's last statement needs no semicolon.
@@ -208,27 +211,35 @@ class Shell {
     Fail(fmt::format("no dialect '{}': {}", name, DialectNames()));
   }
 
+  /// Each statement, also behind one that fails, as if it had a line of its own.
   void RunScript(const std::string& script) {
     ScriptRunner runner(session_, options_, progress_, log_);
     const auto begin = std::chrono::steady_clock::now();
-    Attempt([&] { runner.Run(script, std::cout); }, script);
+    std::vector<Session::Statement> statements;
+    Attempt([&] { statements = session_.Split(script); }, script);
+    for (const Session::Statement& statement : statements) {
+      const bool interrupted =
+          Attempt([&] { runner.RunStatement(script, statement, true, std::cout); }, script);
+      if (interrupted || HeedSignals()) break;
+    }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     if (times_) fmt::print(stderr, "{:.3f} s\n", taken.count());
-    HeedSignals();
   }
 
-  /// Tells of an error in `script`.
+  /// Tells of an error in `script`. Returns whether a signal was heeded.
   template <typename Call>
-  void Attempt(Call call, const std::string& script) {
+  bool Attempt(Call call, const std::string& script) {
+    bool interrupted = false;
     Guarded(call, [&](const Error& error) {
       progress_.Clear();
       std::cout.flush();
-      HeedSignals();
+      interrupted = HeedSignals();
       const std::string text = quail::Describe(error, script);
       log_.Keep(text);
       fmt::print(stderr, "{}\n", text);
       failed_ = true;
     });
+    return interrupted;
   }
 
   template <typename Call, typename OnError>

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "columnar/derived_array.h"
+#include "columnar/named_members.h"
 #include "columnar/validate.h"
 #include "quail/error.h"
 #include "relational/quote.h"
@@ -76,6 +77,7 @@ class Loader {
     columnar::CheckSchema(*schema_);
     columnar::CheckImportable(*schema_);
     if (schema_->n_children == 0) throw Error(ErrorCode::kUsage, "a table without columns");
+    schema_ = columnar::WithNamedMembers(*schema_);
     session_.Check(
         session_.api.schema_from_arrow(session_.connection.get(), schema_.get(), converted_.out()),
         nullptr);

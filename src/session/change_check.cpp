@@ -23,6 +23,20 @@ namespace quail::session {
 
 namespace {
 
+/// Only a check explains the statement: the user did not.
+Error OfReadOnly(const Error& error) {
+  const std::string_view message = error.what();
+  constexpr std::string_view kHead = "Cannot execute statement of type \"EXPLAIN\" on database ";
+  if (!message.starts_with(kHead)) return error;
+  return {error.code(), fmt::format("cannot change database {}", message.substr(kHead.size())),
+          error.position()};
+}
+
+/// Binds a statement. Throws what the engine says of it.
+void Explain(relational::Connection& connection, const std::string& explain_sql) {
+  Reworded([&] { relational::QueryText(connection, explain_sql); }, OfReadOnly);
+}
+
 /// The engine binds the change and tells of tables and columns that are not there or not to be
 /// changed.
 void Bind(relational::Connection& connection, std::string_view script,
@@ -34,9 +48,8 @@ void Bind(relational::Connection& connection, std::string_view script,
   };
   Recoded(
       [&] {
-        Located(
-            [&] { relational::QueryText(connection, fmt::format("{}{}", kWord, statement.check)); },
-            in_script);
+        Located([&] { Explain(connection, fmt::format("{}{}", kWord, statement.check)); },
+                in_script);
       },
       [](ErrorCode code) { return code; }, target);
 }
@@ -80,7 +93,7 @@ void BindEffect(relational::Connection& connection, std::string_view script,
     if (offset < query.size() || statement.after.empty()) return statement.Locate(script, 0);
     return base::Locate(script, statement.after_map.ToInput(offset - query.size()));
   };
-  Located([&] { relational::QueryText(connection, before + query + statement.after); }, in_script);
+  Located([&] { Explain(connection, before + query + statement.after); }, in_script);
 }
 
 /// New values of an UPDATE stand behind the row's id, as its columns do in `check`.

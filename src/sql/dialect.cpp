@@ -33,6 +33,7 @@ constexpr DialectRules kBigQueryRules{
     .hash_comments = true,
     .words_after_dots = true,
     .struct_constructor = true,
+    .printf_format = true,
     .star_except = true,
     .named_slots = true,
     .simple_escapes = "a\ab\bf\fn\nr\rt\tv\v\\\\??\"\"''``"sv,

@@ -22,6 +22,7 @@ struct DialectRules {
   bool hash_comments = false;       ///< # to the end of the line
   bool words_after_dots = false;    ///< any word after a dot is a name, reserved or not
   bool struct_constructor = false;  ///< STRUCT(x AS a, ..)
+  bool printf_format = false;       ///< FORMAT takes patterns as C's printf does
   bool star_except = false;         ///< SELECT * EXCEPT (..)
   bool named_slots = false;         ///< PROMPT('{table.column} ..')
   bool path_access = false;         ///< f(..):name[0]

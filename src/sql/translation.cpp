@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text_position.h"
+#include "base/utf8.h"
 #include "fmt/format.h"
 #include "quail/error.h"
 #include "sql/ai_function.h"
@@ -183,6 +184,7 @@ class Translator {
     if (UpperCase(NameAt(i)).starts_with("AI_")) return EmitAiCall(NameAt(i), 1);
     if (NameIs(i, "PROMPT")) return RewritePrompt();
     if (rules_.struct_constructor && IsWord(i, "STRUCT")) return RewriteStruct();
+    if (rules_.printf_format && IsWord(i, "FORMAT")) return RewriteFormat();
     return false;
   }
 
@@ -271,6 +273,57 @@ class Translator {
     Fail(ErrorCode::kSyntax, token.offset,
          fmt::format("in {} \"..\" is a name, not a text: write PROMPT({}{})", rules_.name,
                      QuoteString(numbered.pattern), arguments));
+  }
+
+  /// FORMAT('%s', x) as printf('%s', x): the engine's FORMAT has patterns of its own, in which `%s`
+  /// is text.
+  bool RewriteFormat() {
+    const std::size_t pattern = next_ + 2;
+    if (pattern >= tokens_.size() || NamesTable(next_)) return false;
+    const std::size_t offset = tokens_[pattern].offset;
+    const bool literal = tokens_[pattern].kind == TokenKind::kString &&
+                         (IsSymbol(pattern + 1, ",") || IsSymbol(pattern + 1, ")"));
+    if (!literal) {
+      Fail(ErrorCode::kUnsupported, offset,
+           "FORMAT with a pattern that is no literal is not supported");
+    }
+    const std::size_t values = FieldEnds(next_ + 1).size() - 1;
+    const std::size_t wanted = ValuesOfPattern(tokens_[pattern].value, offset);
+    if (values != wanted) {
+      Fail(ErrorCode::kBind, offset,
+           fmt::format("the pattern of FORMAT wants {} values, and here {}", wanted, values));
+    }
+    Replace(next_, "printf");
+    return true;
+  }
+
+  /// Whether the name at `i` is one that a statement makes or changes: columns stand behind it.
+  bool NamesTable(std::size_t i) const {
+    constexpr std::array<std::string_view, 6> kBefore = {"TABLE", "INTO",      "VIEW",
+                                                         "WITH",  "RECURSIVE", "EXISTS"};
+    return i > 0 && std::any_of(kBefore.begin(), kBefore.end(),
+                                [&](std::string_view word) { return IsWord(i - 1, word); });
+  }
+
+  /// How many values a pattern of printf takes.
+  std::size_t ValuesOfPattern(std::string_view pattern, std::size_t offset) const {
+    constexpr std::string_view kFlags = "-+ #0123456789.*";
+    constexpr std::string_view kConversions = "diouxXfFeEgGs";
+    std::size_t values = 0;
+    for (std::size_t at = pattern.find('%'); at != pattern.npos; at = pattern.find('%', at + 1)) {
+      const std::size_t begin = at;
+      for (++at; at < pattern.size() && kFlags.find(pattern[at]) != kFlags.npos; ++at) {
+        values += pattern[at] == '*' ? 1 : 0;
+      }
+      if (at == begin + 1 && at < pattern.size() && pattern[at] == '%') continue;
+      if (at == pattern.size() || kConversions.find(pattern[at]) == kConversions.npos) {
+        Fail(ErrorCode::kUnsupported, offset,
+             fmt::format("FORMAT's {} is not supported; %s takes CAST(.. AS STRING)",
+                         base::Escaped(pattern.substr(begin, at + 1 - begin))));
+      }
+      ++values;
+    }
+    return values;
   }
 
   /// STRUCT(x AS a, ..) as struct_pack(a := x, ..), or row(..) where a field has no name.

@@ -46,6 +46,17 @@ class ExitCodes(CliTest):
     def test_failed_query(self):
         self.assertEqual(self.run_oracle("-c", "SELECT nope FROM t").returncode, 1)
 
+    def test_a_file_of_an_option_that_cannot_be_opened_is_wrong_usage(self):
+        for option in ("-f", "-t n", "--oracle", "--checkpoint", "-o", "--log", "--report", ""):
+            name, _, table = option.partition(" ")
+            path = (table and table + "=") + "none/file.csv"
+            script = [] if name == "-f" else ["-c", "SELECT 1 AS a"]
+            oracle = [] if name == "--oracle" else ["--oracle", "oracle.jsonl"]
+            done = self.run_quail(*[name] * bool(name), path, *script, *oracle)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), (option, done.stderr))
+            self.assertIn("none/file.csv", done.stderr)
+        self.assertEqual(self.run_quail("-c", "FROM 'none/file.csv'").returncode, 1)
+
     def test_unknown_option(self):
         done = self.run_quail("--no-such-option")
         self.assertEqual(done.returncode, 2)
@@ -71,7 +82,7 @@ class ExitCodes(CliTest):
                                 (["-t", "t=t.csv", "-t", "T=oracle.jsonl"], "twice")):
             with self.subTest(arguments):
                 done = self.run_quail(*arguments, "-c", "SELECT 1")
-                self.assertEqual((done.returncode, done.stdout), (1 if "--report" in arguments else 2, ""))
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertIn(told, done.stderr)
                 self.assertNotIn("1797693", done.stderr)
 
@@ -228,6 +239,12 @@ class Formats(CliTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.run_quail("-c", f"SELECT sum(a) AS s, count(*) AS n FROM '{name}'").stdout, "s,n\n5,3\n")
 
+    def test_structs_without_names_come_back_with_names(self):
+        query = "SELECT ROW(1, 'a') AS r, [ROW(2, ROW(3))] AS l, MAP([1], [ROW(4)]) AS m"
+        self.assertEqual(self.run_quail("-o", "r.arrow", "-c", query).returncode, 0)
+        done = self.run_quail("--format", "jsonl", "-c", "FROM 'r.arrow'")
+        self.assertEqual(done.stdout, '{"r":{"v1":1,"v2":"a"},"l":[{"v1":2,"v2":{"v1":3}}],"m":{"1":{"v1":4}}}\n', done.stderr)
+
     def test_a_failed_statement_leaves_the_old_file(self):
         (self.path / "kept.csv").write_text("old")
         os.chmod(self.path / "kept.csv", 0o640)
@@ -257,7 +274,7 @@ class Formats(CliTest):
                 written = (self.path / "to").read_bytes()
                 self.assertEqual((written[:len(begin)], written[-4:]), (begin, b"more"))
             self.assertTrue((self.path / name).is_symlink())
-        self.assertEqual(self.run_quail("-o", ".", "-c", "SELECT 1 AS a").returncode, 1)
+        self.assertEqual(self.run_quail("-o", ".", "-c", "SELECT 1 AS a").returncode, 2)
         os.symlink("none", self.path / "nowhere.csv")
         self.assertIn("leads to no file", self.run_quail("-o", "nowhere.csv", "-c", "SELECT 1 AS a").stderr)
 
@@ -405,6 +422,12 @@ class Streams(CliTest):
         self.assertIn("asks", done.stderr)
         self.assertNotIn("notice", self.run_oracle("-q", "-c", query).stderr)
 
+    def test_what_follows_an_error_on_its_line_runs(self):
+        done = self.run_quail(input="SELECT 1 AS a; SELEC 2; SELECT nope; SELECT 3 AS a;\nSELECT 4 AS a;\n")
+        self.assertEqual((done.returncode, done.stdout), (1, "a\n1\na\n3\na\n4\n"))
+        self.assertEqual(done.stderr.count("error:"), 2)
+        self.assertIn("line 1, column 32\n", done.stderr)
+
     def test_shell_reads_until_the_semicolon(self):
         done = self.run_oracle(input="SELECT ';' AS a,\n 2 AS b;\n.tables\nSELECT nope;\nSELECT 3 AS c")
         self.assertEqual(done.stdout, "a,b\n;,2\nname,type\nt,VIEW\nc\n3\n")
@@ -534,7 +557,7 @@ class Logs(CliTest):
         self.run_oracle("-c", "SELECT nope", "--log", "log.txt")
         self.assertTrue((self.path / "log.txt").read_text().startswith(log))
         self.assertIn("nope", (self.path / "log.txt").read_text()[len(log):])
-        self.assertEqual(self.run_oracle("-c", "SELECT 1", "--log", "no/log.txt").returncode, 1)
+        self.assertEqual(self.run_oracle("-c", "SELECT 1", "--log", "no/log.txt").returncode, 2)
 
 
 class Interrupts(CliTest):

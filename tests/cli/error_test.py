@@ -106,6 +106,15 @@ class Errors(cli_test.CliTest):
         self.assertEqual(self.run_quail("-d", "bigquery", "-c", "SELECT 1 AS a # one\n").stdout, "a\n1\n")
         self.assertEqual(self.run_quail("-c", "SELECT 2 AS a ORDER BY #1").stdout, "a\n2\n")
 
+    def test_a_database_that_is_read_only_is_named(self):
+        self.assertEqual(self.run_quail("kept.db", "-c", "CREATE TABLE t AS SELECT 'a' AS body").returncode, 0)
+        attach = "ATTACH 'kept.db' AS kept (READ_ONLY); "
+        for change in ("INSERT INTO kept.t SELECT body FROM kept.t WHERE AI_FILTER(body)", "DELETE FROM kept.t WHERE AI_FILTER(body)",
+                       "UPDATE kept.t SET body = '' WHERE AI_FILTER(body)", "CREATE TABLE kept.u AS FROM kept.t WHERE AI_FILTER(body)"):
+            done = self.run_oracle("-c", attach + change)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('error: cannot change database "kept" which is attached in read-only mode!\nline 1, column ', done.stderr)
+
     def test_a_report_that_cannot_be_written_is_told_of_once(self):
         done = self.run_quail("--report", "/dev/full", "-c", "SELECT 1")
         self.assertEqual((done.returncode, done.stderr.count("error:")), (1, 1), done.stderr)
