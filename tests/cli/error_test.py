@@ -87,7 +87,7 @@ class Errors(cli_test.CliTest):
         for path, told in (("*.nope", "no file matches '*.nope'"), ("*.parquet", "no file matches '*.parquet'"),
                            ("folder", "it is a folder")):
             done = self.run_quail("-t", f"x={path}", "-c", "SELECT 1")
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.returncode, 2)
             self.assertIn(told, done.stderr)
 
     def test_a_line_that_the_csv_reader_refuses_is_not_printed_whole(self):

@@ -10,10 +10,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fmt/format.h"
 #include "plan/binder.h"
 #include "plan/catalog.h"
 #include "relational/connection.h"
 #include "relational/sql_json.h"
+#include "sql/lexer.h"
 #include "sql/statement.h"
 #include "test_paths.h"
 
@@ -61,7 +63,13 @@ class EngineCatalog : public Catalog {
     for (const auto& cell : rows.at(0)) row.push_back(cell.value_or(""));
     return row;
   }
-  bool HasFunction(std::string_view, std::string_view) override { return false; }
+  bool HasFunction(std::string_view owner, std::string_view function) override {
+    const std::string name = sql::QuoteString(owner);
+    return Row(fmt::format("SELECT count(*) FROM duckdb_functions() WHERE function_name = {} AND "
+                           "(schema_name = {} OR database_name = {})",
+                           sql::QuoteString(function), name, name))
+               .at(0) != "0";
+  }
   std::vector<Macro> Macros() override { return {}; }
 
  private:
