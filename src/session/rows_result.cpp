@@ -85,8 +85,12 @@ std::string RowsResult::CastQuery() const {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const std::string_view comma = i == 0 ? "" : ", ";
     names += fmt::format("{}q{}", comma, i);
-    casts += form_ == CellForm::kText ? fmt::format("{}CAST(q{} AS VARCHAR)", comma, i)
-                                      : fmt::format("{}CAST(to_json(q{}) AS VARCHAR)", comma, i);
+    // to_json does not evaluate what has the type of NULL: error(..) would be one.
+    casts +=
+        form_ == CellForm::kText
+            ? fmt::format("{}CAST(q{} AS VARCHAR)", comma, i)
+            : fmt::format("{0}CASE WHEN q{1} IS NOT NULL THEN CAST(to_json(q{1}) AS VARCHAR) END",
+                          comma, i);
   }
   return fmt::format("SELECT {} FROM ({}\n) AS q({})", casts, sql_, names);
 }

@@ -169,7 +169,7 @@ class Formats(CliTest):
 
     def test_a_statement_that_fails_before_its_first_row_writes_nothing(self):
         for form in ("csv", "tsv", "json", "jsonl", "markdown", "table"):
-            for query in ("SELECT CAST(body AS INT) AS a FROM t", FILTER.replace("id", "CAST(body AS INT)", 1)):
+            for query in ("SELECT error('no') AS a", "SELECT CAST(body AS INT) AS a FROM t", FILTER.replace("id", "CAST(body AS INT)", 1)):
                 done = self.run_oracle("--format", form, "-c", "SELECT 1 AS one; " + query)
                 self.assertEqual(done.returncode, 1)
                 alone = self.run_oracle("--format", form, "-c", "SELECT 1 AS one")
