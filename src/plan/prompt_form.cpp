@@ -101,6 +101,13 @@ PromptForm ReadPromptCall(Json& call, const SourceText& source) {
     throw source.At(arguments.empty() ? call : *arguments[0].value, ErrorCode::kBind,
                     "the first argument of PROMPT is a text constant with slots {0}, {1} ..");
   }
+  for (const auto& argument : arguments) {
+    if (argument.name.empty()) continue;
+    throw source.At(*argument.value, ErrorCode::kBind,
+                    fmt::format("PROMPT has no argument {}; it takes a text with slots and their "
+                                "expressions in order",
+                                argument.name));
+  }
   const std::vector<Slot> slots = NumberedSlots(constant->text);
   std::vector<std::size_t> kept;
   for (const Slot& slot : slots) {
