@@ -14,7 +14,7 @@ struct SwiGluEpilogue {
   Activation inner;
   std::int32_t m;
   std::int32_t columns;  ///< F
-  ScaleRounding rounding;
+  BlockScale rounding;
 
   __device__ pair::BlockPair Blocks(int column) const {
     return {column, columns / pair::kBlock + column};

@@ -18,7 +18,7 @@ struct Fp8SwiGluArguments {
   std::int32_t rows = 0;
   std::int32_t columns = 0;  ///< F, a multiple of 128
   std::int32_t depth = 0;    ///< C, a multiple of 128
-  ScaleRounding rounding = ScaleRounding::kExact;
+  BlockScale rounding = BlockScale::kExact;
 };
 void LaunchFp8SwiGlu(const Fp8SwiGluArguments& arguments, cudaStream_t stream);
 
