@@ -81,11 +81,14 @@ struct GateUp {
                    2 * kColumns,
                    {rows, 2 * kColumns, kDepth}},
                   nullptr);
-    LaunchSwiGlu({gate_up.as<__nv_bfloat16>(), out(), rows, kColumns, BlockScale::kExact}, nullptr);
+    LaunchSwiGlu(
+        {gate_up.as<__nv_bfloat16>(), out(), rows, kColumns, quail::infer::BlockScale::kExact},
+        nullptr);
   }
   void Together() const {
     LaunchFp8SwiGlu({x.as<__nv_fp8_e4m3>(), x_scales.as<float>(), pitch, weight.as<__nv_fp8_e4m3>(),
-                     weight_scales.as<float>(), out(), rows, kColumns, kDepth, BlockScale::kExact},
+                     weight_scales.as<float>(), out(), rows, kColumns, kDepth,
+                     quail::infer::BlockScale::kExact},
                     nullptr);
   }
   /// What is in `inner`, dequantised, after it had been full of NaN.
