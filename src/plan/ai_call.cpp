@@ -202,12 +202,7 @@ bool IsAiCall(const Json& node) {
   return name.starts_with("ai_") && sql::FindAiFunction(name) != nullptr;
 }
 
-bool ContainsAiCall(const Json& node) {
-  if (IsAiCall(node)) return true;
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [](const Json& child) { return ContainsAiCall(child); });
-}
+bool ContainsAiCall(const Json& node) { return sql::AnyNode(node, IsAiCall); }
 
 bool AsksForErrorDetails(Json call) {
   const auto is_true = [](const Json& value) {

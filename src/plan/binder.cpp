@@ -176,8 +176,7 @@ std::optional<Error> CheckByEngine(const Json& tree, const SourceText& source, C
 }
 
 bool HasRow(const Json& node) {
-  if (sql::FunctionName(node) == "row") return true;
-  return node.is_structured() && std::any_of(node.begin(), node.end(), HasRow);
+  return sql::AnyNode(node, [](const Json& inner) { return sql::FunctionName(inner) == "row"; });
 }
 
 /// For a statement that needs no rows, only their types.

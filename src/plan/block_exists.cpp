@@ -20,17 +20,10 @@ bool IsPlainItem(const Json& node) {
   return kind == "CONSTANT" || kind == "COLUMN_REF" || kind == "STAR";
 }
 
-bool HasClass(const Json& node, std::string_view kind) {
-  if (sql::ClassOf(node) == kind) return true;
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [kind](const Json& child) { return HasClass(child, kind); });
-}
-
 /// Whether a term is nothing but a call that gives a verdict about rows, or NOT of one.
 bool IsCall(const Json& term) {
   const Json& inner = sql::TypeOf(term) == "OPERATOR_NOT" ? term["children"][0] : term;
-  if (!IsAiCall(inner) || !HasClass(inner, "COLUMN_REF")) return false;
+  if (!IsAiCall(inner) || !sql::HasClass(inner, "COLUMN_REF")) return false;
   return sql::FindAiFunction(sql::FunctionName(inner))->readout == sql::Readout::kVerdict;
 }
 
@@ -62,7 +55,7 @@ bool BlockBinder::StopsEarly() {
   CollectTerms();
   const auto fits = [](const Term& term) {
     return !term.deep && !term.reads.has_subquery && !term.reads.is_volatile &&
-           !HasClass(*term.node, "LAMBDA") && HoldsUndecided(*term.node);
+           !sql::HasClass(*term.node, "LAMBDA") && HoldsUndecided(*term.node);
   };
   const bool stops =
       std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.asks; }) &&

@@ -19,10 +19,7 @@ namespace {
 
 using sql::Json;
 
-bool HasQuery(const Json& node) {
-  if (sql::IsQueryNode(node)) return true;
-  return node.is_structured() && std::any_of(node.begin(), node.end(), HasQuery);
-}
+bool HasQuery(const Json& node) { return sql::AnyNode(node, sql::IsQueryNode); }
 
 /// Whether an expression has one value a row, and the same one each time.
 bool IsPlain(const Json& node, const NameScope& scope) {
@@ -63,11 +60,12 @@ void DropConditions(Json& from, const Json& truth) {
 
 /// Whether a SEMI, ANTI, FULL or positional join is at or below `node`, nested queries included.
 bool HasLoneSideJoin(const Json& node) {
-  const std::string_view type = sql::TextMember(node, "join_type");
-  const bool lone = type == "SEMI" || type == "ANTI" || type == "FULL" ||
-                    sql::TextMember(node, "ref_type") == "POSITIONAL";
-  if (sql::TypeOf(node) == "JOIN" && lone) return true;
-  return node.is_structured() && std::any_of(node.begin(), node.end(), HasLoneSideJoin);
+  return sql::AnyNode(node, [](const Json& inner) {
+    const std::string_view type = sql::TextMember(inner, "join_type");
+    const bool lone = type == "SEMI" || type == "ANTI" || type == "FULL" ||
+                      sql::TextMember(inner, "ref_type") == "POSITIONAL";
+    return sql::TypeOf(inner) == "JOIN" && lone;
+  });
 }
 
 /// Whether order and repetitions are all that the modifiers of a query are about.

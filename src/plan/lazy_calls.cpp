@@ -32,11 +32,6 @@ bool AlwaysReadsLookups(const Json& node) {
   return std::all_of(node.begin(), node.end(), AlwaysReadsLookups);
 }
 
-bool HasWindow(const Json& node) {
-  if (sql::ClassOf(node) == "WINDOW") return true;
-  return node.is_structured() && std::any_of(node.begin(), node.end(), HasWindow);
-}
-
 /// Whether a term is NULL, and so not TRUE, while its verdict is undecided: a verdict or NOT of
 /// one.
 bool IsVerdict(const Json& term) {
@@ -176,7 +171,7 @@ class LazyWalk {
   /// Whether an expression may stand in the statement twice, at one price.
   bool CanRepeat(const Json& term) const {
     const Reads reads = scope_.ReadsOf(term);
-    return !reads.has_subquery && !reads.is_volatile && !HasWindow(term);
+    return !reads.has_subquery && !reads.is_volatile && !sql::HasClass(term, "WINDOW");
   }
 
   static void CollectDecided(const Json& node, std::string& decided) {

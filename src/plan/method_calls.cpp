@@ -1,6 +1,5 @@
 #include "plan/method_calls.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -17,12 +16,7 @@ bool HasSchema(const Json& node) {
   return sql::ClassOf(node) == "FUNCTION" && !sql::TextMember(node, "schema").empty();
 }
 
-bool AnyHasSchema(const Json& node) {
-  if (HasSchema(node)) return true;
-  if (!node.is_structured()) return false;
-  return std::any_of(node.begin(), node.end(),
-                     [](const Json& child) { return AnyHasSchema(child); });
-}
+bool AnyHasSchema(const Json& node) { return sql::AnyNode(node, HasSchema); }
 
 void SpellMethodCall(Json& node, Catalog& catalog, const SqlWriter& writer) {
   const std::string schema(sql::TextMember(node, "schema"));

@@ -37,8 +37,9 @@ void CollectFunctions(const Json& node, Names& functions) {
 }
 
 bool HasSample(const Json& node) {
-  if (node.is_object() && node.contains("sample") && !node["sample"].is_null()) return true;
-  return node.is_structured() && std::any_of(node.begin(), node.end(), HasSample);
+  return sql::AnyNode(node, [](const Json& inner) {
+    return inner.is_object() && inner.contains("sample") && !inner["sample"].is_null();
+  });
 }
 
 }  // namespace

@@ -45,11 +45,6 @@ void Drain(relational::Connection& connection, std::string_view sql) {
   }
 }
 
-bool HasCast(const sql::Json& node) {
-  if (sql::ClassOf(node) == "CAST") return true;
-  return node.is_structured() && std::ranges::any_of(node, HasCast);
-}
-
 /// Where the text constant stands that the engine could not cast to the type of what it is compared
 /// with. Beside casts in the statement it may be a text of the data.
 std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::string& query,
@@ -61,7 +56,7 @@ std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::strin
   const std::string_view text =
       message.substr(kBefore.size(), message.find("' to ") - kBefore.size());
   const sql::Json tree = sql::ReadTree(catalog.Parse(query));
-  if (HasCast(tree)) return std::nullopt;
+  if (sql::HasClass(tree, "CAST")) return std::nullopt;
   for (const plan::ComparedConstant& compared : plan::ComparedConstants(tree)) {
     if (compared.text == text) return sql::LocationOf(*compared.constant);
   }

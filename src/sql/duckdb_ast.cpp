@@ -232,6 +232,10 @@ std::vector<std::string> ColumnPath(const Json& node) {
   return path;
 }
 
+bool HasClass(const Json& node, std::string_view kind) {
+  return AnyNode(node, [kind](const Json& inner) { return ClassOf(inner) == kind; });
+}
+
 void ForEachChild(Json& node, const std::function<void(Json&)>& visit) {
   if (!node.is_structured()) return;
   for (Json& member : node) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,17 @@ std::optional<Constant> ConstantOf(const Json& node);
 
 /// The parts of a COLUMN_REF; empty for other nodes.
 std::vector<std::string> ColumnPath(const Json& node);
+
+/// Whether `holds` is true of `node` or of anything below it, nested queries included.
+template <typename Predicate>
+bool AnyNode(const Json& node, const Predicate& holds) {
+  if (holds(node)) return true;
+  return node.is_structured() && std::any_of(node.begin(), node.end(), [&](const Json& child) {
+           return AnyNode(child, holds);
+         });
+}
+/// Whether an expression of that class (ClassOf) is at or below `node`.
+bool HasClass(const Json& node, std::string_view kind);
 
 /// Calls `visit` with every object directly below `node`, at any depth of arrays and plain members
 /// between.
