@@ -389,26 +389,28 @@ void BlockBinder::AddRelationalConjunct(const std::string& sql, ItemSet items) {
   state_.plan.relational_conjuncts.push_back({sql, RelationsOf(items)});
 }
 
+/// What USING of an inner join equates, where each side has the column from one item whose rows the
+/// result has.
 void BlockBinder::AddUsingTerms() {
   for (const FromJoin& join : from_.joins) {
     if (!join.core) continue;
     for (const Json& name : (*join.node)["using_columns"]) {
       const std::string column = name.get<std::string>();
-      const auto side = [&](ItemSet items) -> std::optional<std::size_t> {
-        for (std::size_t i = 0; i < items_.size(); ++i) {
-          const bool has = Has(items, i) && FindColumn(from_.items[i].columns, column) >= 0;
-          if (has && from_.items[i].core) return i;
-        }
-        return std::nullopt;
+      const ItemSet left = scope_.SourcesIn(column, join.seen & join.left);
+      const ItemSet right = scope_.SourcesIn(column, join.seen & join.right);
+      if (!IsOneCoreItem(left) || !IsOneCoreItem(right)) continue;
+      const auto side = [&](ItemSet item) {
+        return ColumnSql(from_.items[static_cast<std::size_t>(std::countr_zero(item))].alias,
+                         column);
       };
-      const auto left = side(join.left);
-      const auto right = side(join.right);
-      if (!left || !right) continue;
-      AddRelationalConjunct(fmt::format("{} = {}", ColumnSql(from_.items[*left].alias, column),
-                                        ColumnSql(from_.items[*right].alias, column)),
-                            SetOf(*left) | SetOf(*right));
+      AddRelationalConjunct(fmt::format("{} = {}", side(left), side(right)), left | right);
     }
   }
+}
+
+bool BlockBinder::IsOneCoreItem(ItemSet items) const {
+  return std::popcount(items) == 1 &&
+         from_.items[static_cast<std::size_t>(std::countr_zero(items))].core;
 }
 
 }  // namespace quail::plan

@@ -98,6 +98,7 @@ class BlockBinder {
   void PushLocalTerms();
   bool IsUsable(const Term& term) const;
   void AddUsingTerms();
+  bool IsOneCoreItem(ItemSet items) const;
   void AddRelationalConjunct(const std::string& sql, ItemSet items);
 
   // Calls.

@@ -114,10 +114,10 @@ bool IsMergedBy(const FromJoin& join, const std::string& column) {
 
 bool IsAggregate(std::string_view function) { return OneOf(kAggregates, function); }
 
-std::vector<std::size_t> NameScope::ItemsWith(const std::string& column) const {
-  std::vector<std::size_t> found;
+ItemSet NameScope::ItemsWith(const std::string& column) const {
+  ItemSet found = 0;
   for (std::size_t i = 0; i < from_.items.size(); ++i) {
-    if (FindColumn(from_.items[i].columns, column) >= 0) found.push_back(i);
+    if (FindColumn(from_.items[i].columns, column) >= 0) found |= SetOf(i);
   }
   return found;
 }
@@ -134,33 +134,60 @@ void NameScope::SeeResult() {
 }
 
 /// In an ON those outside of its join, before a comma, have the names that its own leave.
-std::vector<std::size_t> NameScope::SeenItemsWith(const std::string& column) const {
-  std::vector<std::size_t> found;
-  std::vector<std::size_t> around;
-  for (const std::size_t item : ItemsWith(column)) {
-    if (Has(seen_, item)) {
-      found.push_back(item);
-    } else if (from_.items[item].visible) {
-      around.push_back(item);
-    }
+ItemSet NameScope::SeenItemsWith(const std::string& column) const {
+  const ItemSet all = ItemsWith(column);
+  if ((all & seen_) != 0) return all & seen_;
+  ItemSet around = 0;
+  for (std::size_t i = 0; i < from_.items.size(); ++i) {
+    if (Has(all, i) && from_.items[i].visible) around |= SetOf(i);
   }
-  return found.empty() ? around : found;
+  return around;
 }
 
 ItemSet NameScope::SourcesOf(const std::string& column) const {
-  ItemSet sources = 0;
-  for (const std::size_t item : SeenItemsWith(column)) sources |= SetOf(item);
+  return SourcesAmong(column, SeenItemsWith(column));
+}
+
+ItemSet NameScope::SourcesIn(const std::string& column, ItemSet side) const {
+  return SourcesAmong(column, ItemsWith(column) & side);
+}
+
+/// As the engine has it, a name that USING merged is the merged column's, whatever other items have
+/// a column of that name.
+ItemSet NameScope::SourcesAmong(const std::string& column, ItemSet items) const {
+  const std::vector<MergedColumn> merged = MergedIn(column, items);
+  return merged.size() == 1 ? merged[0].sources : items;
+}
+
+bool NameScope::IsAmbiguous(const std::string& column, ItemSet items) const {
+  const std::size_t merged = MergedIn(column, items).size();
+  return merged > 1 || (merged == 0 && std::popcount(items) > 1);
+}
+
+std::vector<NameScope::MergedColumn> NameScope::MergedIn(const std::string& column,
+                                                         ItemSet items) const {
+  std::vector<MergedColumn> merged;
+  const auto take = [&merged](ItemSet side) {
+    const auto found = std::ranges::find_if(
+        merged, [side](const MergedColumn& known) { return (known.items & side) != 0; });
+    if (found == merged.end()) return MergedColumn{side, side};
+    const MergedColumn taken = *found;
+    merged.erase(found);
+    return taken;
+  };
   for (const FromJoin& join : from_.joins) {
-    const bool both = (sources & join.left) != 0 && (sources & join.right) != 0;
-    if (!both || !IsMergedBy(join, column)) continue;
     const std::string_view type = sql::TextMember(*join.node, "join_type");
-    if (type == "RIGHT") {
-      sources &= ~join.left;
-    } else if (type != "FULL") {
-      sources &= ~join.right;
-    }
+    const bool hides_right = type == "SEMI" || type == "ANTI";
+    const bool both = (items & join.left) != 0 && (hides_right || (items & join.right) != 0);
+    if (!both || !IsMergedBy(join, column)) continue;
+    const MergedColumn left = take(items & join.left);
+    const MergedColumn right = hides_right ? MergedColumn{} : take(items & join.right);
+    ItemSet sources = left.sources;
+    if (type == "RIGHT") sources = right.sources;
+    if (type == "FULL") sources |= right.sources;
+    merged.push_back({left.items | right.items, sources});
   }
-  return sources;
+  return merged;
 }
 
 int NameScope::ItemNamed(const std::string& alias) const {
@@ -190,25 +217,22 @@ void NameScope::AddReads(const Json& node, bool nested, Reads& reads) const {
 
 void NameScope::AddColumn(const Json& reference, bool nested, Reads& reads) const {
   const std::vector<std::string> path = sql::ColumnPath(reference);
-  bool found = false;
   if (path.size() > 1) {
     if (const int item = ItemNamed(path[0]); item >= 0) {
       reads.items |= SetOf(static_cast<std::size_t>(item));
       return;
     }
   }
-  for (const std::size_t item : ItemsWith(path.empty() ? "" : path[0])) {
-    reads.items |= SetOf(item);
-    found = true;
-  }
-  if (!found && !nested) reads.outside = true;
+  const ItemSet items = ItemsWith(path.empty() ? "" : path[0]);
+  reads.items |= items;
+  if (items == 0 && !nested) reads.outside = true;
 }
 
 void NameScope::CollectOutside(const Json& expression, std::vector<Json>& columns) const {
   const std::vector<std::string> path = sql::ColumnPath(expression);
   if (!path.empty()) {
     const auto same = [&path](const Json& known) { return sql::ColumnPath(known) == path; };
-    const bool inside = (path.size() > 1 && ItemNamed(path[0]) >= 0) || !ItemsWith(path[0]).empty();
+    const bool inside = (path.size() > 1 && ItemNamed(path[0]) >= 0) || ItemsWith(path[0]) != 0;
     if (!inside && std::none_of(columns.begin(), columns.end(), same)) {
       columns.push_back(expression);
     }
@@ -268,15 +292,21 @@ std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
           fmt::format("table {} has no column {}{}", path[0], path[1], Suggest(path[1])));
     }
   }
-  const std::vector<std::size_t> items = SeenItemsWith(path[0]);
-  if (items.empty()) return std::nullopt;
-  if (items.size() > 1 && !JoinedByUsing(path[0], items)) {
-    throw source_.At(
-        reference, ErrorCode::kBind,
-        fmt::format("column {} is ambiguous: {}.{} or {}.{}", path[0], from_.items[items[0]].alias,
-                    path[0], from_.items[items[1]].alias, path[0]));
-  }
-  return SourcesOf(path[0]);
+  const ItemSet items = SeenItemsWith(path[0]);
+  if (items == 0) return std::nullopt;
+  if (IsAmbiguous(path[0], items)) FailAtAmbiguous(reference, path[0], items);
+  return SourcesAmong(path[0], items);
+}
+
+void NameScope::FailAtAmbiguous(const Json& reference, const std::string& column,
+                                ItemSet items) const {
+  const auto name_of = [&](int item) {
+    return fmt::format("{}.{}", from_.items[static_cast<std::size_t>(item)].alias, column);
+  };
+  const ItemSet rest = items & (items - 1);
+  throw source_.At(reference, ErrorCode::kBind,
+                   fmt::format("column {} is ambiguous: {} or {}", column,
+                               name_of(std::countr_zero(items)), name_of(std::countr_zero(rest))));
 }
 
 void NameScope::FailAtUnknown(const Json& reference) const {
@@ -287,16 +317,6 @@ void NameScope::FailAtUnknown(const Json& reference) const {
       reference, ErrorCode::kBind,
       fmt::format("unknown column {}{}", name,
                   text ? ": \"..\" is a name; texts are written in '..'" : Suggest(path.back())));
-}
-
-bool NameScope::JoinedByUsing(const std::string& column,
-                              const std::vector<std::size_t>& items) const {
-  ItemSet joined = 0;
-  for (const FromJoin& join : from_.joins) {
-    if (IsMergedBy(join, column)) joined |= join.left | join.right;
-  }
-  return std::all_of(items.begin(), items.end(),
-                     [joined](std::size_t i) { return Has(joined, i); });
 }
 
 NameScope::Column NameScope::ColumnOf(const Json& expression) const {

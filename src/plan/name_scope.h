@@ -74,6 +74,8 @@ class NameScope {
   /// them where it is ambiguous or where FULL JOIN .. USING merged it into the first that is not
   /// NULL.
   ItemSet SourcesOf(const std::string& column) const;
+  /// The same of the column that USING names, in one side of its join.
+  ItemSet SourcesIn(const std::string& column, ItemSet side) const;
   /// The first reference in `expression` to a column of a type, also to a member of it; nullptr if
   /// there is none.
   const sql::Json* FirstColumnOfType(const sql::Json& expression, std::string_view type) const;
@@ -81,8 +83,8 @@ class NameScope {
  private:
   bool IsVolatile(const std::string& function) const;
   void RefuseVolatile(const std::string& function, const sql::Json& at) const;
-  std::vector<std::size_t> ItemsWith(const std::string& column) const;
-  std::vector<std::size_t> SeenItemsWith(const std::string& column) const;
+  ItemSet ItemsWith(const std::string& column) const;
+  ItemSet SeenItemsWith(const std::string& column) const;
   int ItemNamed(const std::string& alias) const;
   void AddReads(const sql::Json& node, bool nested, Reads& reads) const;
   void AddColumn(const sql::Json& reference, bool nested, Reads& reads) const;
@@ -90,7 +92,16 @@ class NameScope {
   /// nullopt: no item has it.
   std::optional<ItemSet> ResolveColumn(const sql::Json& reference) const;
   [[noreturn]] void FailAtUnknown(const sql::Json& reference) const;
-  bool JoinedByUsing(const std::string& column, const std::vector<std::size_t>& items) const;
+  [[noreturn]] void FailAtAmbiguous(const sql::Json& reference, const std::string& column,
+                                    ItemSet items) const;
+  /// A column that USING merged.
+  struct MergedColumn {
+    ItemSet items = 0;
+    ItemSet sources = 0;  ///< of `items`: whose it is; more than one after FULL
+  };
+  std::vector<MergedColumn> MergedIn(const std::string& column, ItemSet items) const;
+  ItemSet SourcesAmong(const std::string& column, ItemSet items) const;
+  bool IsAmbiguous(const std::string& column, ItemSet items) const;
   std::string Suggest(const std::string& name) const;
 
   const FromTree& from_;

@@ -21,9 +21,9 @@
 #include "session/prepared_statements.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
+#include "session/table_functions.h"
 #include "session/user_position.h"
 #include "session/view_statements.h"
-#include "sql/ai_function.h"
 #include "sql/statement.h"
 
 namespace quail::session {
@@ -84,9 +84,6 @@ class SessionImpl : public Session {
                 Call call) const;
   void OpenOracle();
   void OpenCheckpoint();
-  void RegisterErrorsTable();
-  void RegisterFunctionsTable();
-  void RegisterSettingsTable();
   /// Files that a statement names and the relational engine cannot read become tables of that name.
   void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
@@ -118,9 +115,7 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
   state_.connection = relational::OpenDuckDb(options);
   state_.lookups.texts = &state_.texts;
   exec::RegisterLookups(*state_.connection, state_.lookups);
-  RegisterErrorsTable();
-  RegisterFunctionsTable();
-  RegisterSettingsTable();
+  RegisterTableFunctions(state_);
   settings_ = state_.settings;
   if (!config.oracle.empty()) OpenOracle();
   if (!config.checkpoint.empty()) OpenCheckpoint();
@@ -161,17 +156,6 @@ void SessionImpl::OpenCheckpoint() {
   }
 }
 
-void SessionImpl::RegisterErrorsTable() {
-  relational::TableFunction errors;
-  errors.name = "quail_errors";
-  errors.columns = {
-      {"statement", relational::ScalarType::kText}, {"function", relational::ScalarType::kText},
-      {"template", relational::ScalarType::kText},  {"args", relational::ScalarType::kText},
-      {"reason", relational::ScalarType::kText},    {"rows", relational::ScalarType::kInteger}};
-  errors.rows = [this] { return state_.errors; };
-  state_.connection->Register(std::move(errors));
-}
-
 void SessionImpl::PlantAnswers(const PlantedSet& set) {
   auto answers = std::make_unique<exec::PlantedAnswers>();
   for (const std::string& prompt : set.prompts) answers->Plant(prompt);
@@ -195,51 +179,6 @@ void SessionImpl::PlantAnswers(const PlantedSet& set) {
   }
   state_.planted.name = set.name;
   state_.planted.answers = std::move(answers);
-}
-
-void SessionImpl::RegisterFunctionsTable() {
-  relational::TableFunction functions;
-  functions.name = "quail_functions";
-  const auto column = [&](std::string_view name) {
-    functions.columns.push_back({std::string(name), relational::ScalarType::kText});
-  };
-  column("name");
-  for (const Dialect dialect : Dialects()) column(NameOf(dialect));
-  for (const char* name : {"arguments", "result_type", "status", "summary", "example"}) {
-    column(name);
-  }
-  functions.rows = [] {
-    std::vector<std::vector<relational::TableFunction::Cell>> rows;
-    const auto cell = [](std::string_view text) {
-      return text.empty() ? relational::TableFunction::Cell() : std::string(text);
-    };
-    for (const sql::AiFunction& function : sql::AiFunctions()) {
-      auto& row = rows.emplace_back();
-      row.push_back(cell(function.name));
-      for (const Dialect dialect : Dialects()) row.push_back(cell(function.spelling(dialect)));
-      for (const std::string_view text :
-           {function.arguments, function.result_type,
-            std::string_view(function.implemented() ? "supported" : "known, not supported yet"),
-            function.summary, function.example}) {
-        row.push_back(cell(text));
-      }
-    }
-    return rows;
-  };
-  state_.connection->Register(std::move(functions));
-}
-
-void SessionImpl::RegisterSettingsTable() {
-  relational::TableFunction settings;
-  settings.name = "quail_settings";
-  settings.columns = {{"name", relational::ScalarType::kText},
-                      {"value", relational::ScalarType::kText}};
-  settings.rows = [this] {
-    std::vector<std::vector<relational::TableFunction::Cell>> rows;
-    for (const auto& [name, value] : state_.settings.List()) rows.push_back({name, value});
-    return rows;
-  };
-  state_.connection->Register(std::move(settings));
 }
 
 void SessionImpl::OpenNamedFiles(const sql::Statement& statement) {

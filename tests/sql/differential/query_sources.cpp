@@ -56,8 +56,9 @@ Twin QueryParts::From(Scope& scope, std::size_t depth, std::size_t items) {
       continue;
     }
     const std::string& join = kJoins[kind];
-    if (kind < 5 && dice_.OneIn(6)) {
-      from = Format("{} {} {} USING (k)", from, Same(join), item);
+    if (kind < 5 && dice_.OneIn(4)) {
+      const std::string columns = dice_.OneIn(4) ? "k, n" : "k";
+      from = Format("{} {} {} USING ({})", from, Same(join), item, Same(columns));
       continue;
     }
     const Twin on = Condition(scope, depth > 0 ? 1 : 0);
