@@ -208,9 +208,9 @@ class BlockBinder {
   std::size_t first_conjunct_ = 0;
   std::size_t first_computed_ = 0;
   std::size_t first_relational_ = 0;
-  bool all_terms_known_ = true;  ///< every AND term can be tested when computed calls are asked
-  bool limits_rows_ = false;     ///< the select list is asked about the rows that LIMIT leaves
-  bool on_demand_ = false;       ///< every call is
+  bool rows_known_ = true;  ///< joins and AND terms can all be tested when computed calls are asked
+  bool limits_rows_ = false;  ///< the select list is asked about the rows that LIMIT leaves
+  bool on_demand_ = false;    ///< every call is
   /// What lookups need to belong to an early stop.
   struct EarlyStopLookup {
     std::size_t number = 0;

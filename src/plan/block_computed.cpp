@@ -18,15 +18,16 @@ void BlockBinder::PlanComputed() {
     const bool known = !term.deep && !term.reads.outside && !term.reads.is_volatile &&
                        !(term.reads.has_subquery && !term.asks && place_.nested) &&
                        !ContainsOnDemand(*term.node);
-    all_terms_known_ = all_terms_known_ && known;
+    rows_known_ = rows_known_ && known;
     if (term.asks && !term.core) {
       open.push_back(&term);
     } else if (known && !term.pushed) {
       available.push_back(*term.node);
     }
   }
-  const Json from =
-      WithPairTables(WithKnownJoins(FromWithoutCoreTerms(), ~ItemSet{0}), ~ItemSet{0}, available);
+  Json from = FromWithoutCoreTerms();
+  rows_known_ = !KeepKnownJoins(from, ~ItemSet{0}) && rows_known_;
+  from = WithPairTables(std::move(from), ~ItemSet{0}, available);
   for (const Term* term : open) {
     AddComputed(GuardedCallsOf(*term->node, ValueUse::kFilter, scope_, writer_),
                 {from, VisibleItems(), available});

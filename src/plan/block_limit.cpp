@@ -83,7 +83,7 @@ bool BlockBinder::LimitsPlainRows() const {
   const Json& limit = modifiers[modifiers.size() - 1];
   if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || !HasConstantCounts(limit)) return false;
   if (IsGrouped() || !select_["qualify"].is_null() || !select_["sample"].is_null()) return false;
-  if (!all_terms_known_ || items_.empty() || !OnlyScalars(select_["select_list"])) return false;
+  if (!rows_known_ || items_.empty() || !OnlyScalars(select_["select_list"])) return false;
   if (ordered && !OnlyScalars(modifiers[0])) return false;
   return OrderedItems().has_value();
 }
