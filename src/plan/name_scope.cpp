@@ -159,11 +159,6 @@ ItemSet NameScope::SourcesAmong(const std::string& column, ItemSet items) const 
   return merged.size() == 1 ? merged[0].sources : items;
 }
 
-bool NameScope::IsAmbiguous(const std::string& column, ItemSet items) const {
-  const std::size_t merged = MergedIn(column, items).size();
-  return merged > 1 || (merged == 0 && std::popcount(items) > 1);
-}
-
 std::vector<NameScope::MergedColumn> NameScope::MergedIn(const std::string& column,
                                                          ItemSet items) const {
   std::vector<MergedColumn> merged;
@@ -294,19 +289,21 @@ std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
   }
   const ItemSet items = SeenItemsWith(path[0]);
   if (items == 0) return std::nullopt;
-  if (IsAmbiguous(path[0], items)) FailAtAmbiguous(reference, path[0], items);
-  return SourcesAmong(path[0], items);
+  const std::vector<MergedColumn> merged = MergedIn(path[0], items);
+  if (merged.size() > 1) FailAtAmbiguous(reference, merged[0].items, merged[1].items);
+  if (merged.size() == 1) return merged[0].sources;
+  if (std::popcount(items) > 1) FailAtAmbiguous(reference, items, items & (items - 1));
+  return items;
 }
 
-void NameScope::FailAtAmbiguous(const Json& reference, const std::string& column,
-                                ItemSet items) const {
-  const auto name_of = [&](int item) {
-    return fmt::format("{}.{}", from_.items[static_cast<std::size_t>(item)].alias, column);
+/// The column may be one of the first item of each set.
+void NameScope::FailAtAmbiguous(const Json& reference, ItemSet one, ItemSet other) const {
+  const auto alias = [&](ItemSet items) {
+    return from_.items[static_cast<std::size_t>(std::countr_zero(items))].alias;
   };
-  const ItemSet rest = items & (items - 1);
   throw source_.At(reference, ErrorCode::kBind,
-                   fmt::format("column {} is ambiguous: {} or {}", column,
-                               name_of(std::countr_zero(items)), name_of(std::countr_zero(rest))));
+                   fmt::format("column {0} is ambiguous: {1}.{0} or {2}.{0}",
+                               sql::ColumnPath(reference)[0], alias(one), alias(other)));
 }
 
 void NameScope::FailAtUnknown(const Json& reference) const {

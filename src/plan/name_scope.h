@@ -92,8 +92,7 @@ class NameScope {
   /// nullopt: no item has it.
   std::optional<ItemSet> ResolveColumn(const sql::Json& reference) const;
   [[noreturn]] void FailAtUnknown(const sql::Json& reference) const;
-  [[noreturn]] void FailAtAmbiguous(const sql::Json& reference, const std::string& column,
-                                    ItemSet items) const;
+  [[noreturn]] void FailAtAmbiguous(const sql::Json& reference, ItemSet one, ItemSet other) const;
   /// A column that USING merged.
   struct MergedColumn {
     ItemSet items = 0;
@@ -101,7 +100,6 @@ class NameScope {
   };
   std::vector<MergedColumn> MergedIn(const std::string& column, ItemSet items) const;
   ItemSet SourcesAmong(const std::string& column, ItemSet items) const;
-  bool IsAmbiguous(const std::string& column, ItemSet items) const;
   std::string Suggest(const std::string& name) const;
 
   const FromTree& from_;
