@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/judge"))
 
+import domain_tests  # noqa: E402
 import judge_data  # noqa: E402
 import naming  # noqa: E402
 import source_debian  # noqa: E402
@@ -16,7 +17,10 @@ import source_reviews  # noqa: E402
 from bank import fill_slots, read_bank, read_more  # noqa: E402
 from rows import Collector, filled  # noqa: E402
 from source_amounts import AmountSource  # noqa: E402
+from source_marked import MarkedSource, read_marked  # noqa: E402
+from source_measures import MeasureSource, more_quantities  # noqa: E402
 from source_mentions import MentionSource  # noqa: E402
+from source_numbers import quantities  # noqa: E402
 from source_scenes import read_scenes  # noqa: E402
 from source_wordnet import WordNet  # noqa: E402
 from wording import Wordings, inverted, phrase_wordings, third_person  # noqa: E402
@@ -162,6 +166,59 @@ def small_wordnet():
     return net
 
 
+MARKED = '''@mode mix
+@subject writer
+@opposite calm angry
+@filler My number is {k}. | Best, {n}.
+[angry] s:the writer is angry
+[calm] s:the writer is calm
+[late] often s:the parcel is late
+late !angry = It is a week overdue.
+angry = You crooks!
+?angry !late = Well, well.
+'''
+
+
+class MarkedTextTest(unittest.TestCase):
+    """A text is true of its marks, open where they say so, and false of all other labels."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "notes.txt"
+        self.path.write_text(MARKED)
+        self.addCleanup(self.folder.cleanup)
+
+    def test_marks_and_opposites(self):
+        _, (overdue, crooks, well) = read_marked(self.path)
+        truths = lambda text: [text.holds(name) for name in ("angry", "calm", "late")]
+        self.assertEqual(truths(overdue), [False, True, True])
+        self.assertEqual(truths(crooks), [True, False, False])
+        self.assertEqual(truths(well), [None, None, False])
+
+    def test_an_unknown_mark_is_refused(self):
+        self.path.write_text(MARKED + "lost = Where is it?\n")
+        with self.assertRaisesRegex(ValueError, "lost"):
+            read_marked(self.path)
+
+    def test_rows_hold_what_the_marks_say(self):
+        rows = Collector(0, training_only=True)
+        MarkedSource(self.path, rows, [], claims=0).make(400)
+        truths = {(text, name): row.truth for row in rows.rows["train"] for text in ("overdue", "crooks", "Well") if text in row.text
+                  for name in ("angry", "calm", "late") if row.question.lower().rstrip(".") == {"late": "the parcel is late"}.get(name, f"the writer is {name}")}
+        self.assertEqual(truths, {("overdue", "angry"): False, ("overdue", "calm"): True, ("overdue", "late"): True, ("crooks", "angry"): True,
+                                  ("crooks", "calm"): False, ("crooks", "late"): False, ("Well", "late"): False})
+
+    def test_two_conditions(self):
+        rows = Collector(0, training_only=True)
+        source = MarkedSource(self.path, rows, [])
+        for number in range(300):
+            rows.begin(str(number))
+            source.make_conditions()
+        asked = {("overdue" in row.text, row.question): row.truth for row in rows.rows["train"] if "Well" not in row.text}
+        self.assertTrue(asked[(True, "The parcel is late, and the writer is calm.")])
+        self.assertFalse(asked[(True, "The writer is angry, but it is not true that the parcel is late.")])
+
+
 def phrases_of(bank, is_held=(False, True)):
     """(phrases that train, phrases of tests) of a bank's labels."""
     groups = [group for label in bank.labels.values() if label.held in is_held for group in label.phrases.values()]
@@ -187,12 +244,32 @@ class TrainingBankTest(unittest.TestCase):
                 train, test = phrases_of(read_bank(path), is_held=(True,))
                 asked |= train | test | phrases_of(read_bank(path))[1]
         new = {text for scene in read_scenes(TRAINING_BANKS / "scenes.txt") for text in scene.true + scene.false}
+        for name in judge_data.MARKED_ROWS:
+            new |= phrases_of(read_bank(TRAINING_BANKS / f"{name}.txt"))[0]
         for name in judge_data.MORE_BANK_ROWS:
             known = read_bank(BANKS / f"{name}.txt")
             more = read_more(TRAINING_BANKS / f"{name}.txt", known)
             new |= {text for label in more.labels.values() if label.name not in known.labels
                     for group in label.phrases.values() for text in group[0] + group[1]}
         self.assertEqual(new & asked, set())
+
+    def test_no_text_repeats_words_of_the_domain_tests(self):
+        runs = lambda text: {" ".join(words[k:k + 6]) for words in [re.findall(r"[a-z0-9']+", text.lower())] for k in range(len(words) - 5)}
+        tested = [path.read_text(encoding="utf8") for path in [*(domain_tests.ROOT / "examples").glob("*.csv"), Path(judge_data.__file__).parent / "own_tests.tsv"]]
+        known = set().union(*(runs(line) for text in tested for line in text.splitlines()))
+        self.assertGreater(len(known), 1000)
+        for name in judge_data.MARKED_ROWS:
+            for marked in read_marked(TRAINING_BANKS / f"{name}.txt")[1]:
+                self.assertEqual(runs(marked.text) & known, set(), marked.text)
+
+    def test_no_quantity_of_the_tests(self):
+        old, new = (quantities(random.Random(0)), more_quantities(random.Random(0)))
+        asked = lambda items: {question for item in items for question, _ in item.extra} | {item.subject for item in items}
+        self.assertEqual({text for item in new for text in item.texts} & {text for item in old for text in item.texts}, set())
+        self.assertEqual(asked(new) & {question.lstrip("!") for question in asked(item for item in old if item.held)}, set())
+        rows = Collector(0, training_only=True)
+        MeasureSource(rows, ["The cat sat on the mat."] * 9).make(300, 300)
+        self.assertEqual([row.question for row in rows.rows["train"] if "weekend" in row.question], [])
 
     def test_an_unseen_kind_cannot_be_given_more_texts(self):
         known = read_bank(BANKS / "kinds.txt")

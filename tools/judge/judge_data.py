@@ -17,6 +17,8 @@ from source_comparisons import ComparisonSource
 from source_debian import DebianSource
 from source_fortunes import FortuneSource
 from source_interests import InterestSource, NeedSource
+from source_marked import MarkedSource
+from source_measures import MeasureSource
 from source_mentions import MentionSource
 from source_numbers import NumberSource
 from source_reviews import ReviewSource
@@ -29,6 +31,7 @@ TRAINING_BANKS = BANKS / 'training'
 BANK_ROWS = {'issues': (9000, 500), 'acts': (3000, 300), 'genres': (6500, 1100), 'topics': (3500, 1500), 'persons': (4000, 0),
              'kinds': (16000, 0)}
 SCENE_BANKS = ('scenes', 'dealings', 'episodes')
+MARKED_ROWS = {'tickets': 6700, 'purchases': 6700}
 MORE_BANK_ROWS = {'kinds': (12500, 0), 'topics': (2200, 1500), 'genres': (2200, 1200)}
 TEST_ROWS_PER_KIND = 40
 TEST_ROWS_PER_PAIR_KIND = 400
@@ -72,6 +75,9 @@ def collect_more(seed, filler):
     SceneSource(read_scenes(TRAINING_BANKS / 'scenes.txt'), rows, filler, .4).make(32, 0)
     ReviewSource(rows, TRAINING_BANKS).make(4500, 4500)
     ComparisonSource(rows, filler).make(18000)
+    for name, count in MARKED_ROWS.items():
+        MarkedSource(TRAINING_BANKS / f'{name}.txt', rows, filler).make(count)
+    MeasureSource(rows, filler).make(2800, 1000)
     return rows
 
 
