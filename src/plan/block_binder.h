@@ -145,7 +145,7 @@ class BlockBinder {
   sql::Json FromWithoutCoreTerms() const;
   sql::Json WithKnownJoins(sql::Json from, ItemSet items) const;
   bool IsKnownBefore(const sql::Json& condition, ItemSet items) const;
-  ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) const;
+  ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls);
   sql::Json WithItems(sql::Json from, ItemSet items) const;
   sql::Json WithoutOpenTerms(const sql::Json& join) const;
   bool KeepKnownJoins(sql::Json& from, ItemSet items) const;

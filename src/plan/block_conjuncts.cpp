@@ -221,11 +221,12 @@ void BlockBinder::PlanJoinTerms() {
   }
 }
 
-/// The items before a comma that the ON behind it asks about. The engine takes that of inner joins
-/// only, which is told before anything is asked.
-ItemSet BlockBinder::ItemsBefore(const FromJoin& join,
-                                 const std::vector<GuardedCall>& calls) const {
-  ItemSet before = 0;
+/// The items before a comma that the ON behind it names. That it asks about them the engine takes
+/// of inner joins only, which is told before anything is asked.
+ItemSet BlockBinder::ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) {
+  scope_.SeeJoin(join);
+  ItemSet before = scope_.SourcesOf((*join.node)["condition"]) & ~(join.left | join.right);
+  scope_.SeeResult();
   for (const GuardedCall& guarded : calls) {
     for (const Argument& argument : state_.plan.calls[guarded.call.value()].arguments) {
       const std::size_t item = argument.relation.value() - first_relation_;

@@ -148,6 +148,18 @@ ItemSet NameScope::SourcesOf(const std::string& column) const {
   return SourcesAmong(column, SeenItemsWith(column));
 }
 
+ItemSet NameScope::SourcesOf(const Json& expression) const {
+  const std::vector<std::string> path = sql::ColumnPath(expression);
+  if (!path.empty()) {
+    const int item = path.size() > 1 ? ItemNamed(path[0]) : -1;
+    return item >= 0 ? SetOf(static_cast<std::size_t>(item)) : SourcesOf(path[0]);
+  }
+  ItemSet sources = 0;
+  if (!expression.is_structured()) return sources;
+  for (const Json& child : expression) sources |= SourcesOf(child);
+  return sources;
+}
+
 ItemSet NameScope::SourcesIn(const std::string& column, ItemSet side) const {
   return SourcesAmong(column, ItemsWith(column) & side);
 }

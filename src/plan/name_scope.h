@@ -74,6 +74,8 @@ class NameScope {
   /// them where it is ambiguous or where FULL JOIN .. USING merged it into the first that is not
   /// NULL.
   ItemSet SourcesOf(const std::string& column) const;
+  /// The same of all columns of an expression.
+  ItemSet SourcesOf(const sql::Json& expression) const;
   /// The same of the column that USING names, in one side of its join.
   ItemSet SourcesIn(const std::string& column, ItemSet side) const;
   /// The first reference in `expression` to a column of a type, also to a member of it; nullptr if
