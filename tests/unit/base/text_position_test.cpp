@@ -55,6 +55,17 @@ TEST(DescribeTest, EndOfTextAndNewlineBelongToTheLineBefore) {
             "error: unexpected word\nline 1, column 3\nab\n  ^");
 }
 
+TEST(DescribeTest, TabsStayTabsAndNoCarriageReturnIsShown) {
+  const std::string_view text = "SELECT\r\n\t\u00e9,\tx y\r\nFROM t";
+  EXPECT_EQ(Describe(ErrorAt(text, text.find('y')), text),
+            "error: unexpected word\n"
+            "line 2, column 7\n"
+            "\t\u00e9,\tx y\n"
+            "\t  \t  ^");
+  EXPECT_EQ(Describe(ErrorAt(text, 7), text),
+            "error: unexpected word\nline 1, column 8\nSELECT\n      ^");
+}
+
 TEST(DescribeTest, EmptyTextAndEmptyLine) {
   EXPECT_EQ(Describe(ErrorAt("", 0), ""), "error: unexpected word\nline 1, column 1\n\n^");
   EXPECT_EQ(Describe(ErrorAt("a\n\nb", 2), "a\n\nb"),
