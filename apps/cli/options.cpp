@@ -198,9 +198,11 @@ void AddOptions(CLI::App& app, Options& options, Raw& raw) {
   app.add_option("--checkpoint", options.config.checkpoint,
                  "keep finished verdicts in a file: the same command continues after a crash")
       ->type_name("FILE");
-  app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
+  auto* explain =
+      app.add_flag("--explain{text}", raw.explain, "show the plan, run nothing (=json: as JSON)");
   app.add_option("--plan", raw.plan)->group("");  // refused: not in the list
-  app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened");
+  app.add_flag("--analyze", raw.analyze, "run, and show the plan with what happened")
+      ->excludes(explain);
   app.add_option("--progress", raw.progress, "auto, always or never");
   app.add_option("--seed", options.config.seed,
                  "of samples; kept in the report, no step draws one yet")

@@ -1,5 +1,7 @@
 #include "render.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -124,17 +126,20 @@ std::size_t Width(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// A cell on one line.
+/// A cell on one line, without the characters that would steer a terminal.
 std::string Shown(const Cell& cell) {
   if (!cell) return "NULL";
   std::string text;
   for (const char c : *cell) {
+    const auto byte = static_cast<unsigned char>(c);
     if (c == '\n') {
       text += "\\n";
     } else if (c == '\r') {
       text += "\\r";
     } else if (c == '\t') {
       text += "\\t";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
     } else {
       text += c;
     }
