@@ -11,6 +11,7 @@
 #include "columnar/arrow_ipc.h"
 #include "quail/error.h"
 #include "relational/quote.h"
+#include "session/arrow_type.h"
 #include "session/time_into.h"
 #include "session/user_position.h"
 
@@ -95,6 +96,24 @@ std::string RowsResult::CastQuery() const {
   return fmt::format("SELECT {} FROM ({}\n) AS q({})", casts, sql_, names);
 }
 
+std::string RowsResult::ArrowQuery() const {
+  std::string names;
+  std::string columns;
+  bool casts = false;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::string type = TypeInArrow(columns_[i].type);
+    const bool cast = type != columns_[i].type;
+    const std::string_view comma = i == 0 ? "" : ", ";
+    names += fmt::format("{}q{}", comma, i);
+    columns += fmt::format("{}{} AS {}", comma,
+                           cast ? fmt::format("CAST(q{} AS {})", i, type) : fmt::format("q{}", i),
+                           relational::QuoteName(columns_[i].name));
+    casts = casts || cast;
+  }
+  if (!casts) return sql_;
+  return fmt::format("SELECT {} FROM ({}\n) AS q({})", columns, sql_, names);
+}
+
 Rows RowsResult::Pull() {
   if (!stream_) {
     const std::string cast = CastQuery();
@@ -132,13 +151,14 @@ Rows RowsResult::Next() {
   return rows;
 }
 
-std::uint64_t RowsResult::ReadAll(const std::function<void(const ArrowSchema&)>& begin,
+std::uint64_t RowsResult::ReadAll(const std::string& sql,
+                                  const std::function<void(const ArrowSchema&)>& begin,
                                   const std::function<void(columnar::Batch)>& take,
                                   const std::function<void()>& end) {
   if (ended_) return rows_;
   const auto read = [&] {
     const TimeInto timed(seconds_);
-    if (!stream_) Begin(sql_, 0);
+    if (!stream_) Begin(sql, sql.find(sql_));
     begin(*stream_->arrow_schema());
     while (auto batch = stream_->Next()) {
       rows_ += batch->rows();
@@ -154,12 +174,14 @@ std::uint64_t RowsResult::ReadAll(const std::function<void(const ArrowSchema&)>&
 }
 
 std::uint64_t RowsResult::Drain() {
-  return ReadAll([](const ArrowSchema&) {}, [](const columnar::Batch&) {}, [] {});
+  return ReadAll(
+      sql_, [](const ArrowSchema&) {}, [](const columnar::Batch&) {}, [] {});
 }
 
 std::uint64_t RowsResult::WriteIpcFile(const std::string& path) {
   std::unique_ptr<columnar::IpcFileWriter> writer;
   return ReadAll(
+      ArrowQuery(),
       [&](const ArrowSchema& schema) {
         writer = std::make_unique<columnar::IpcFileWriter>(path, schema);
       },

@@ -44,8 +44,11 @@ class RowsResult : public Result {
 
  private:
   std::string CastQuery() const;
-  /// Hands over the rows with their own types: `begin` is called once before, `end` after.
-  std::uint64_t ReadAll(const std::function<void(const ArrowSchema&)>& begin,
+  std::string ArrowQuery() const;
+  /// Hands over the rows of `sql`, the query or one around it: `begin` is called once before, `end`
+  /// after.
+  std::uint64_t ReadAll(const std::string& sql,
+                        const std::function<void(const ArrowSchema&)>& begin,
                         const std::function<void(columnar::Batch)>& take,
                         const std::function<void()>& end);
   /// Begins `sql`, in which the query stands behind `prefix` bytes.

@@ -196,6 +196,10 @@ class Formats(CliTest):
         self.assertEqual(self.run_quail("--format", "markdown", "-c", "SELECT 1 AS n, 'a|b' AS t").stdout,
                          "| n | t |\n| --- | --- |\n| 1 | a\\|b |\n")
 
+    def test_no_cell_of_a_table_steers_the_terminal(self):
+        done = self.run_quail("--format", "table", "-c", "SELECT 'a' || chr(27) || '[31mb' || chr(0) || chr(127) || chr(9) AS t")
+        self.assertEqual(done.stdout, " t\n----------------------\n a\\x1b[31mb\\x00\\x7f\\t\n(1 row)\n")
+
     def test_numbers_that_json_has_not_are_texts(self):
         query = "SELECT 'nan'::DOUBLE AS a, ['inf'::FLOAT, 1.5] AS l, {'x': '-inf'::DOUBLE} AS s, 'NaN \" Infinity' AS t"
         for form in ("json", "jsonl"):
@@ -307,6 +311,18 @@ class Formats(CliTest):
         self.assertEqual(self.run_oracle("-c", FILTER.replace("FROM t", "FROM 'a.arrow' x JOIN 'chosen.arrow' USING (id)")).stdout,
                          "id\n1\n")
 
+    def test_what_arrow_does_not_carry_is_written_as_text(self):
+        values = ("'b,c''d'::ENUM('a', 'b,c''d') AS e, '101'::BIT AS b, '01:02:03+01'::TIMETZ AS z, {'bit': ['a'::ENUM('a')], "
+                  "'TIME WITH TIME ZONE': 1} AS s, MAP {'101'::BIT: 'a'::ENUM('a')} AS m, 2 AS \"BIT\"")
+        done = self.run_oracle("-o", "v.arrow", "-c", f"SELECT {values} FROM t WHERE AI_FILTER(PROMPT('snow? {{0}}', body))")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        done = self.run_quail("--format", "jsonl", "-c", "FROM 'v.arrow'; SELECT typeof(COLUMNS(*)) FROM 'v.arrow'")
+        rows, types = map(json.loads, done.stdout.splitlines())
+        self.assertEqual(rows, {"e": "b,c'd", "b": "101", "z": "01:02:03+01", "s": {"bit": ["a"], "TIME WITH TIME ZONE": 1},
+                                "m": {"101": "a"}, "BIT": 2})
+        self.assertEqual(list(types.values()), ["VARCHAR"] * 3 + ['STRUCT("bit" VARCHAR[], "TIME WITH TIME ZONE" INTEGER)',
+                                                "MAP(VARCHAR, VARCHAR)", "INTEGER"])
+
     def test_arrow_takes_the_rows_of_one_statement(self):
         result = self.run_oracle("-c", "SELECT 1; SELECT 2", "-o", "x.arrow")
         self.assertEqual((result.returncode, (self.path / "x.arrow").exists()), (2, False))
@@ -371,6 +387,11 @@ class Options(CliTest):
             analyze = self.run_oracle("--format", form, "--analyze", "--report", "report.json", "-c", FILTER).stdout
             self.assertRegex(analyze, r"^model oracle(.|\n)*filter t ")
             self.assertEqual(json.loads((self.path / "report.json").read_text())["calls"]["asked"], 4)
+
+    def test_explain_and_analyze_exclude_each_other(self):
+        done = self.run_oracle("--explain", "--analyze", "-c", FILTER)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--explain excludes --analyze", done.stderr)
 
     def test_a_table_is_named_up_to_the_first_sign(self):
         (self.path / "a=b.csv").write_text(ROWS)
