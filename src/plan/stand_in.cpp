@@ -1,6 +1,7 @@
 #include "plan/stand_in.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <string>
@@ -82,6 +83,31 @@ class Editor {
     return VisitChildren(node);
   }
 
+  /// Whether the tree has every call of the text: of list(DISTINCT x ORDER BY x) the engine's
+  /// parser keeps one x.
+  bool HasAllCalls() const {
+    char quote = '\0';
+    for (std::size_t i = 0; i < query_.size(); ++i) {
+      const char c = query_[i];
+      if (quote != '\0' || c == '\'' || c == '"') {
+        if (quote == '\0') {
+          quote = c;
+        } else if (c == quote) {
+          quote = '\0';
+        }
+        continue;
+      }
+      if (!IsWordCharacter(c)) continue;
+      const std::size_t end =
+          static_cast<std::size_t>(std::find_if_not(query_.begin() + static_cast<std::ptrdiff_t>(i),
+                                                    query_.end(), IsWordCharacter) -
+                                   query_.begin());
+      if (IsLeftCall(i, end)) return false;
+      i = end - 1;
+    }
+    return true;
+  }
+
   StandInQuery Result() {
     std::ranges::sort(edits_, {}, &Edit::offset);
     StandInQuery out;
@@ -122,6 +148,21 @@ class Editor {
     edits_.push_back({*begin, name.size(), std::string(around.before)});
     edits_.push_back({end, 0, fmt::format("{}{}", around.after, name_after)});
     return VisitChildren(call) && VisitPrompts(call);
+  }
+
+  static bool IsWordCharacter(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  }
+
+  /// Whether the word is the name of a call that no edit stands for.
+  bool IsLeftCall(std::size_t begin, std::size_t end) const {
+    const std::string name = sql::LowerCase(query_.substr(begin, end - begin));
+    if (!name.starts_with("ai_") || sql::FindAiFunction(name) == nullptr) return false;
+    const std::size_t next = query_.find_first_not_of(" \t\n\r\f\v", end);
+    if (next == std::string_view::npos || query_[next] != '(') return false;
+    return std::ranges::none_of(edits_, [begin](const Edit& edit) {
+      return edit.offset <= begin && begin < edit.offset + edit.size;
+    });
   }
 
   /// Unaliased results have the calls' names.
@@ -175,7 +216,7 @@ Error StandInQuery::Moved(const Error& error) const {
 std::optional<StandInQuery> WithStandIns(std::string_view query, const Json& tree,
                                          StandInArguments arguments) {
   Editor editor(query, arguments);
-  if (!editor.Visit(tree)) return std::nullopt;
+  if (!editor.Visit(tree) || !editor.HasAllCalls()) return std::nullopt;
   return editor.Result();
 }
 

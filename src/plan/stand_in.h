@@ -23,7 +23,7 @@ struct StandInQuery {
 enum class StandInArguments { kKept, kDropped };
 
 /// `query` with an expression of its type for every AI call; nullopt where a call's text is not
-/// found.
+/// found, or a call of the text not in `tree`.
 std::optional<StandInQuery> WithStandIns(std::string_view query, const sql::Json& tree,
                                          StandInArguments arguments);
 
