@@ -19,8 +19,11 @@ using sql::Json;
 
 constexpr std::array<std::string_view, 6> kMeaninglessHere = {
     "connection_id", "endpoint", "request_type", "model_params", "embeddings", "optimization_mode"};
-constexpr std::string_view kOptionNames =
-    "selectivity, anchor, threshold, on_long, max_error_ratio";
+
+std::string_view OptionNames(CallKind kind) {
+  return kind == CallKind::kFilter ? "selectivity, anchor, threshold, on_long, max_error_ratio"
+                                   : "selectivity, anchor, on_long, max_error_ratio";
+}
 
 /// Reads the arguments of one call.
 class CallReader {
@@ -141,8 +144,8 @@ class CallReader {
     } else if (key == "on_long") {
       call_.options.on_long = ReadOnLong(value);
     } else {
-      Fail(value,
-           fmt::format("unknown option {} of {}; options: {}", option, name(), kOptionNames));
+      Fail(value, fmt::format("unknown option {} of {}; options: {}", option, name(),
+                              OptionNames(call_.kind)));
     }
   }
 

@@ -12,6 +12,7 @@
 #include "plan/method_calls.h"
 #include "plan/result_names.h"
 #include "plan/stand_in.h"
+#include "plan/struct_conditions.h"
 #include "plan/unnamed_structs.h"
 #include "plan/volatile_functions.h"
 #include "sql/lexer.h"
@@ -206,6 +207,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   std::optional<Error> of_arguments;
   if (!views) of_arguments = CheckByEngine(tree, source, catalog);
   if (!views) RefuseImpossibleConstants(tree, source, catalog);
+  RefuseStructConditions(tree, source);
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
   state.values = StatementValues(tree, catalog, state.writer);
