@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "fmt/format.h"
 #include "plan/block_binder.h"
+#include "plan/row_values.h"
 #include "sql/lexer.h"
 
 /// BlockBinder: LIMIT, and the rows that it leaves.
@@ -12,24 +12,6 @@ namespace quail::plan {
 using sql::Json;
 
 namespace {
-
-/// Functions that are certainly evaluated row by row.
-constexpr std::array<std::string_view, 16> kScalars = {
-    "left",        "right",    "upper",  "lower",         "substr",
-    "substring",   "length",   "concat", "trim",          "round",
-    "replace",     "coalesce", "abs",    "quail_verdict", "quail_probability",
-    "quail_tokens"};
-
-bool OnlyScalars(const Json& node) {
-  if (sql::ClassOf(node) == "WINDOW" || sql::ClassOf(node) == "SUBQUERY") return false;
-  if (sql::ClassOf(node) == "FUNCTION" && node.value("is_operator", false) == false) {
-    const std::string name = sql::FunctionName(node);
-    if (std::find(kScalars.begin(), kScalars.end(), name) == kScalars.end()) return false;
-  }
-  if (!node.is_structured()) return true;
-  return std::all_of(node.begin(), node.end(),
-                     [](const Json& child) { return OnlyScalars(child); });
-}
 
 std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
   if (!modifier.contains(key) || modifier[key].is_null()) return 0;
@@ -57,7 +39,7 @@ void BlockBinder::SetLimit() {
       std::all_of(own, plan.computed.end(), [](const auto& call) { return call.after_limit; });
   if (!decided_after || sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || IsGrouped()) return;
   if (!select_["qualify"].is_null()) return;
-  if (!select_["sample"].is_null() || !OnlyScalars(select_["select_list"])) return;
+  if (!select_["sample"].is_null() || !IsOfEachRow(select_["select_list"], state_.catalog)) return;
   for (const FromJoin& join : from_.joins) {
     if (!join.core && sql::TextMember(*join.node, "join_type") != "LEFT") return;
   }
@@ -83,8 +65,9 @@ bool BlockBinder::LimitsPlainRows() const {
   const Json& limit = modifiers[modifiers.size() - 1];
   if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || !HasConstantCounts(limit)) return false;
   if (IsGrouped() || !select_["qualify"].is_null() || !select_["sample"].is_null()) return false;
-  if (!rows_known_ || items_.empty() || !OnlyScalars(select_["select_list"])) return false;
-  if (ordered && !OnlyScalars(modifiers[0])) return false;
+  if (!rows_known_ || items_.empty() || !IsOfEachRow(select_["select_list"], state_.catalog))
+    return false;
+  if (ordered && !IsOfEachRow(modifiers[0], state_.catalog)) return false;
   return OrderedItems().has_value();
 }
 

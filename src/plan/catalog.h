@@ -31,6 +31,9 @@ class Catalog {
   virtual std::vector<std::string> Row(std::string_view select_sql) = 0;
   /// Whether `owner`, a schema or a database, has a function or macro of this name (in lower case).
   virtual bool HasFunction(std::string_view owner, std::string_view function) = 0;
+  /// Whether every function of this name (in lower case) is the engine's own and gives a value for
+  /// each row: no aggregate, macro or table.
+  virtual bool IsScalar(std::string_view function) = 0;
   /// The macros that users made; of several forms of one each.
   virtual std::vector<Macro> Macros() = 0;
 };

@@ -51,6 +51,17 @@ bool ConnectionCatalog::HasFunction(std::string_view owner, std::string_view fun
   return found.at(0) != "0";
 }
 
+bool ConnectionCatalog::IsScalar(std::string_view function) {
+  if (known_.scalars.contains(std::string(function))) return true;
+  const auto found =
+      Row(fmt::format("SELECT coalesce(bool_and(internal AND function_type = 'scalar'), false) "
+                      "FROM duckdb_functions() WHERE lower(function_name) = {}",
+                      sql::QuoteString(function)));
+  if (found.at(0) != "true") return false;
+  known_.scalars.emplace(function);
+  return true;
+}
+
 std::vector<plan::Macro> ConnectionCatalog::Macros() {
   if (known_.macros) return *known_.macros;
   std::vector<plan::Macro> macros;

@@ -17,6 +17,7 @@ struct KnownFunctions {
   /// Those that users made, once they were read; empty again whenever one may have come or gone.
   std::optional<std::vector<plan::Macro>> macros;
   std::set<std::string> built_in;  ///< owner.function, of those asked for
+  std::set<std::string> scalars;   ///< of those asked for; empty again as macros
 };
 
 /// What binding asks, answered by the session's connection.
@@ -31,6 +32,7 @@ class ConnectionCatalog : public plan::Catalog {
   std::string Print(std::string_view json) override;
   std::vector<std::string> Row(std::string_view select_sql) override;
   bool HasFunction(std::string_view owner, std::string_view function) override;
+  bool IsScalar(std::string_view function) override;
   std::vector<plan::Macro> Macros() override;
 
  private:

@@ -386,6 +386,7 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script, const Sta
     return rows;
   }
   state_.functions.macros.reset();
+  state_.functions.scalars.clear();
   const std::string sql = words + statement.before + statement.query + statement.after;
   auto stream = InScript(script, statement, words.size() + statement.before.size(),
                          [&] { return connection.Query(sql); });

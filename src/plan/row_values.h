@@ -1,0 +1,12 @@
+#pragma once
+
+#include "plan/catalog.h"
+#include "sql/duckdb_ast.h"
+
+namespace quail::plan {
+
+/// Whether `node`, expressions with or without AI calls, has a value for each row, and there is no
+/// row more or less for it: no aggregates, windows, subqueries, and nothing like unnest.
+bool IsOfEachRow(const sql::Json& node, Catalog& catalog);
+
+}  // namespace quail::plan
