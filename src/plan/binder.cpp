@@ -10,6 +10,7 @@
 #include "plan/compared_constants.h"
 #include "plan/exists_form.h"
 #include "plan/method_calls.h"
+#include "plan/narrow_from.h"
 #include "plan/result_names.h"
 #include "plan/stand_in.h"
 #include "plan/struct_conditions.h"
@@ -213,6 +214,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   state.values = StatementValues(tree, catalog, state.writer);
   state.values.ReplaceCalls(tree, state.writer);
   state.volatile_macros = VolatileMacros(tree, catalog);
+  NarrowFromQueries(tree, catalog, state.writer, source);
   const std::vector<VisibleCte> none;
   try {
     StatementBinder(state).BindNode(sql::QueryNode(tree), none, BlockPlace{none});

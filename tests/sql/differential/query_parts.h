@@ -81,6 +81,7 @@ class QueryParts {
   Twin GroupedRows(std::size_t depth);
   Twin UnitedRows(std::size_t depth);
   Twin StructRows(std::size_t depth);
+  Twin RowsWithMore();
   Twin JoinCondition(const Scope& scope, const std::string& join, const Twin& on);
   /// `inner` alone, or both scopes: a correlated subquery's.
   Scope Seen(const Scope& inner, const Scope& outer, bool correlated);

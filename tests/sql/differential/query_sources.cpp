@@ -20,7 +20,7 @@ Twin QueryParts::Item(Scope& scope, std::size_t depth) {
                     "{}(id, k, n, x, y)",
                     alias));
   }
-  const Twin rows = AnyRows(depth - 1);
+  const Twin rows = dice_.OneIn(4) ? RowsWithMore() : AnyRows(depth - 1);
   scope.push_back({alias});
   return Format("({}) AS {}", rows, Same(alias));
 }
@@ -122,6 +122,20 @@ Twin QueryParts::StructRows(std::size_t depth) {
       "SELECT {0}.s[1] AS id, {0}.s[2] AS k, {0}.n AS n, {0}.x AS x, {0}.y AS y FROM "
       "(SELECT *, (id, k) AS s FROM {1}) AS {0} WHERE {2}",
       Same(alias), Same(dice_.Pick(world_.tables)), Condition({{alias}}, depth));
+}
+
+/// With columns that nobody reads, or only some of them.
+Twin QueryParts::RowsWithMore() {
+  const std::string alias = NewAlias();
+  const Scope inner = {{alias, true}};
+  const Twin columns = dice_.OneIn(2)
+                           ? Same(alias + ".*")
+                           : Format("id, CASE WHEN {} THEN 1 ELSE 0 END AS k, n, upper(x) AS x, y",
+                                    Condition(inner, 0));
+  const std::string end = dice_.OneIn(3) ? " ORDER BY id LIMIT 4" : "";
+  return Format("SELECT {}, {} AS more, {} AS most FROM {} AS {}{}",
+                dice_.OneIn(2) ? Same("*") : columns, Condition(inner, 1), Call(inner, 1),
+                Same(dice_.Pick(world_.tables)), Same(alias), Same(end));
 }
 
 Twin QueryParts::AnyRows(std::size_t depth) {
