@@ -105,8 +105,10 @@ void RunForEffect(relational::Connection& connection, const std::string& sql) {
 /// one more call of a long condition, planning it would cost most.
 class StatementRuns {
  public:
-  StatementRuns(relational::Connection& connection, const plan::AskOnDemandStep& step)
-      : connection_(connection), step_(step) {}
+  /// `tidy_up` is the SQL that an error makes necessary, as long as it does.
+  StatementRuns(relational::Connection& connection, const plan::AskOnDemandStep& step,
+                std::string_view& tidy_up)
+      : connection_(connection), step_(step), tidy_up_(tidy_up) {}
 
   /// Returns whether the rows are kept.
   bool Run() {
@@ -115,9 +117,9 @@ class StatementRuns {
       RunForEffect(connection_, step_.sql);
       return true;
     }
-    if (!prepared_) {
+    if (tidy_up_.empty()) {
       RunForEffect(connection_, fmt::format("PREPARE {} AS {}", kName, step_.query));
-      prepared_ = true;
+      tidy_up_ = kDeallocate;
     }
     RunForEffect(connection_, fmt::format("EXECUTE {}", kName));
     return false;
@@ -125,19 +127,21 @@ class StatementRuns {
   /// From now on. A run that was planned before may miss what a new one reads: lookups of constants
   /// have the values that the engine found when it planned.
   void KeepAll() { keep_all_ = true; }
-  /// After the last run. What an error leaves, the next statement replaces.
+  /// After the last run.
   void End() {
-    if (prepared_) RunForEffect(connection_, fmt::format("DEALLOCATE {}", kName));
+    if (!tidy_up_.empty()) RunForEffect(connection_, std::string(kDeallocate));
+    tidy_up_ = {};
   }
 
  private:
   static constexpr const char* kName = "\"quail runs\"";  // no dialect's name can be it
-  static constexpr std::size_t kPlannedRuns = 2;          // most statements need no more
+  static constexpr std::string_view kDeallocate = "DEALLOCATE \"quail runs\"";
+  static constexpr std::size_t kPlannedRuns = 2;  // most statements need no more
 
   relational::Connection& connection_;
   const plan::AskOnDemandStep& step_;
+  std::string_view& tidy_up_;
   std::size_t planned_ = 0;
-  bool prepared_ = false;
   bool keep_all_ = false;
 };
 
@@ -337,7 +341,7 @@ void Executor::RunOnDemand(const plan::PhysicalPlan& plan, const Pipeline& pipel
   std::vector<std::uint32_t> waves(step.stops.size());
   std::ranges::transform(step.stops, waves.begin(), &plan::EarlyStop::wave);
   std::size_t stray = 0;
-  StatementRuns runs(connection_, step);
+  StatementRuns runs(connection_, step, tidy_up_sql_);
   for (bool done = false; !done;) {
     reads.Clear();
     options_.lookups->unasked.Restart();

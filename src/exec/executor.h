@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
@@ -42,6 +43,8 @@ class Executor {
 
   /// Throws Error{kInterrupted | kQuery ..}.
   void Run(const plan::PhysicalPlan& plan);
+  /// SQL that takes away what an error of Run left with the engine; empty where it left nothing.
+  std::string_view tidy_up_sql() const { return tidy_up_sql_; }
 
   /// Whether LIMIT left rows unjudged.
   bool stopped_early() const { return stopped_early_; }
@@ -72,6 +75,7 @@ class Executor {
   std::vector<StepCounters> steps_;
   std::uint64_t pairs_on_demand_ = 0;
   bool stopped_early_ = false;
+  std::string_view tidy_up_sql_;
 };
 
 }  // namespace quail::exec

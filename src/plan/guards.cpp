@@ -1,6 +1,7 @@
 #include "plan/guards.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,11 @@ namespace quail::plan {
 namespace {
 
 using sql::Json;
+
+/// What calls commonly stand in; a macro of a user may aggregate.
+constexpr std::array<std::string_view, 12> kOfOneRow = {
+    "struct_extract", "nullif", "concat", "greatest", "least", "round",
+    "floor",          "ceil",   "abs",    "upper",    "lower", "length"};
 
 bool Contains(const Json& node, const char* mark) {
   if (node.is_object() && node.contains(mark)) return true;
@@ -124,7 +130,8 @@ bool ContainsLookup(const Json& node) { return Contains(node, kCallMark); }
 bool MayAggregate(const Json& node) {
   if (sql::ClassOf(node) == "WINDOW") return true;
   const std::string function = sql::FunctionName(node);
-  return !function.empty() && !node.value("is_operator", false) && function != "struct_extract";
+  return !function.empty() && !node.value("is_operator", false) &&
+         std::ranges::find(kOfOneRow, function) == kOfOneRow.end();
 }
 
 bool ContainsOnDemand(const Json& node) { return Contains(node, kOnDemandMark); }

@@ -49,6 +49,7 @@ class LazyWalk {
     if (type == "CONJUNCTION_AND" || type == "CONJUNCTION_OR") return VisitTerms(node, use);
     if (type == "OPERATOR_COALESCE") return VisitCoalesce(node);
     if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
+    if (sql::FunctionName(node) == "nullif") return VisitNullif(node);
     sql::ForEachChild(node, [this](Json& child) { Visit(child, ValueUse::kAny); });
   }
 
@@ -158,6 +159,20 @@ class LazyWalk {
     if (node.contains("else_expr") && node["else_expr"].is_object()) {
       Visit(node["else_expr"], use);
     }
+  }
+
+  /// A macro of the engine's, which would read the first argument twice.
+  void VisitNullif(Json& node) {
+    const auto arguments = sql::ArgumentsOf(node);
+    for (const sql::FunctionArgument& argument : arguments) Visit(*argument.value, ValueUse::kAny);
+    if (arguments.size() != 2 || !CanRepeat(*arguments[0].value)) return;
+    Json chosen = Parsed("CASE WHEN quail_x = quail_y THEN NULL ELSE quail_x END");
+    Json& equal = chosen["case_checks"][0]["when_expr"];
+    chosen["else_expr"] = Known(*arguments[0].value);
+    equal["left"] = std::move(*arguments[0].value);
+    equal["right"] = std::move(*arguments[1].value);
+    chosen["alias"] = std::string(sql::AliasOf(node));
+    node = std::move(chosen);
   }
 
   /// What comes next waits for the verdicts that `part` reads, where that can be told of it.

@@ -332,7 +332,12 @@ void AiStatement::RunSteps() {
   options.max_pairs = state_.settings.max_pairs;
   options.planned_pairs = static_cast<std::uint64_t>(pairs);
   exec::Executor executor(*state_.connection, evaluator, *verdicts_, options);
-  Observed([&] { executor.Run(plan_); }, [&](const Error&) { Fill(executor.steps()); });
+  Observed([&] { executor.Run(plan_); },
+           [&](const Error&) {
+             Fill(executor.steps());
+             const std::string tidy_up(executor.tidy_up_sql());
+             if (!tidy_up.empty()) Quietly([&] { state_.connection->TidyUp(tidy_up); });
+           });
   Fill(executor.steps());
   if (state_.model) state_.model->CheckBackend();
   if (state_.model && !planted) {

@@ -70,8 +70,9 @@ void AskOnDemand::Take(const Outcome& outcome) { run_->Take(outcome); }
 
 void AskOnDemand::Stop() {
   End();
-  // Ended before the last pass: what was evaluated was needed.
-  if (counters_.asked == 0) counters_.asked = counters_.distinct;
+  // What a pass read and the last one did not, or did not come to, was needed when it was
+  // evaluated.
+  counters_.asked = std::max(counters_.asked, counters_.distinct + counters_.null_input);
 }
 
 std::uint64_t AskOnDemand::open_asks() const { return run_ == nullptr ? 0 : run_->open_asks(); }
