@@ -9,7 +9,7 @@
 
 #include "base/text_position.h"
 #include "relational/file_table.h"
-#include "sql/ai_function.h"
+#include "session/settings.h"
 #include "sql/lexer.h"
 #include "sql/statement.h"
 
@@ -66,22 +66,32 @@ Error NamedAsFile(const Error& error, const std::vector<std::string>& quoted) {
   return {ErrorCode::kIo, fmt::format("no file matches '{}'", quoted[0]), error.position()};
 }
 
-/// Functions that the engine knows in no place of their own: they are parts of AI calls.
+/// The engine knows its own settings only.
+Error NamedAsSetting(const Error& error, const std::vector<std::string>& quoted) {
+  const std::string_view message = error.what();
+  const bool looked_up = message.starts_with("unrecognized configuration parameter ") ||
+                         message.starts_with("Table with name ");  // SHOW
+  if (!looked_up || quoted.empty()) return error;
+  for (const auto& [name, value] : Settings().List()) {
+    if (!sql::SameWord(name, quoted[0])) continue;
+    return {ErrorCode::kBind,
+            fmt::format("{0} is a setting of Quail's: SELECT value FROM quail_settings() WHERE "
+                        "name = '{0}' reads it",
+                        name),
+            error.position()};
+  }
+  return error;
+}
+
+/// A function that the engine knows in no place of its own: it is a part of AI calls.
 Error NamedAsPart(const Error& error, const std::vector<std::string>& quoted) {
   if (quoted.empty() || !std::string_view(error.what()).starts_with("Scalar Function with name ")) {
     return error;
   }
-  if (sql::SameWord(quoted[0], "prompt")) {
-    return {ErrorCode::kBind,
-            "PROMPT(..) has no value of its own: it stands in a call, as in "
-            "AI_FILTER(PROMPT('Is {0} good?', x))",
-            error.position()};
-  }
-  const sql::AiFunction* function = sql::FindAiFunction(quoted[0]);
-  if (function == nullptr) return error;
+  if (!sql::SameWord(quoted[0], "prompt")) return error;
   return {ErrorCode::kBind,
-          fmt::format("{0} is called with its prompt in parentheses, {0}(..), not behind a dot",
-                      function->name),
+          "PROMPT(..) has no value of its own: it stands in a call, as in "
+          "AI_FILTER(PROMPT('Is {0} good?', x))",
           error.position()};
 }
 
@@ -92,7 +102,7 @@ Error WithPlace(const Error& error, std::string_view script, const Session::Stat
   if (!IsAboutText(error.code())) return error;
   const sql::ScriptPart part{statement.offset, statement.text.size()};
   const std::vector<std::string> quoted = QuotedIn(error.what());
-  const Error told = NamedAsPart(NamedAsFile(error, quoted), quoted);
+  const Error told = NamedAsPart(NamedAsSetting(NamedAsFile(error, quoted), quoted), quoted);
   if (told.position()) return told;
   std::optional<std::size_t> at;
   if (std::string_view(told.what()).starts_with("Values were not provided for")) {

@@ -172,7 +172,8 @@ class Translator {
   /// AI functions in all their spellings, PROMPT and STRUCT.
   bool RewriteFunction() {
     const std::size_t i = next_;
-    if (!IsName(i) || (i > 0 && IsSymbol(i - 1, "."))) return false;
+    if (!IsName(i)) return false;
+    if (i > 0 && IsSymbol(i - 1, ".")) return RewriteMethod();
     if (NameIs(i, "AI") && IsSymbol(i + 1, ".") && IsName(i + 2) && IsSymbol(i + 3, "(")) {
       return EmitAiCall("AI." + NameAt(i + 2), 3);
     }
@@ -186,6 +187,12 @@ class Translator {
     if (rules_.struct_constructor && IsWord(i, "STRUCT")) return RewriteStruct();
     if (rules_.printf_format && IsWord(i, "FORMAT")) return RewriteFormat();
     return false;
+  }
+
+  /// x.AI_FILTER(..), the engine's spelling of AI_FILTER(x, ..).
+  bool RewriteMethod() {
+    const bool called = IsSymbol(next_ + 1, "(") && UpperCase(NameAt(next_)).starts_with("AI_");
+    return called && FindAiFunction(NameAt(next_)) != nullptr && EmitAiCall(NameAt(next_), 1);
   }
 
   bool RewriteCortex() {
