@@ -186,7 +186,7 @@ class Shell {
     if (table.empty()) return RunScript(all);
     const std::string sql = all + " WHERE lower(name) = lower(" + TextLiteral(table) + ")";
     if (session_.Run(sql, {sql, 0}, {})->Drain() > 0) return RunScript(sql);
-    Fail(fmt::format("no table or view '{}' (views with AI calls are not listed)", table));
+    Fail(fmt::format("no table or view '{}'", table));
   }
 
   void SwitchTimer(const std::string& argument) {

@@ -1,6 +1,7 @@
 #include "plan/ai_views.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "fmt/format.h"
@@ -19,37 +20,31 @@ void CteNames(Json& node, std::vector<std::string>& names) {
   sql::ForEachChild(node, [&names](Json& child) { CteNames(child, names); });
 }
 
-/// Views with AI calls are the connection's: no schema's, and so also of main's name.
-bool MayBeView(const Json& table, Catalog& catalog) {
-  const std::string_view schema = sql::TextMember(table, "schema_name");
-  const std::string_view database = sql::TextMember(table, "catalog_name");
-  if (schema.empty()) return true;
-  const std::string current = catalog.Row("SELECT current_database()").at(0);
-  if (database.empty()) return sql::SameWord(schema, "main") || sql::SameWord(schema, current);
-  return sql::SameWord(schema, "main") && sql::SameWord(database, current);
-}
-
-/// The tables, outside of those that WITH names, that a tree reads.
-void TablesOf(Json& node, std::vector<std::string> own, std::vector<std::string>& tables) {
+/// Calls `visit` with every table, outside of those that WITH names, that a tree reads.
+void ForEachTable(Json& node, std::vector<std::string> own,
+                  const std::function<void(Json&)>& visit) {
   for (const sql::CteEntry& entry : sql::CtesOf(node)) own.push_back(sql::LowerCase(entry.name));
-  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
-    std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
-    if (std::find(own.begin(), own.end(), name) == own.end()) tables.push_back(std::move(name));
+  if (sql::TypeOf(node) == "BASE_TABLE") {
+    const std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
+    const bool cte = sql::TextMember(node, "schema_name").empty() &&
+                     std::find(own.begin(), own.end(), name) != own.end();
+    if (!cte) visit(node);
   }
-  sql::ForEachChild(node, [&](Json& child) { TablesOf(child, own, tables); });
+  sql::ForEachChild(node, [&](Json& child) { ForEachTable(child, own, visit); });
 }
 
 /// In the place of its name a view's query would read the statement's WITH.
-void RefuseShadowed(const std::string& view, Json query, const std::vector<std::string>& ctes) {
-  std::vector<std::string> tables;
-  TablesOf(query, {}, tables);
-  for (const std::string& table : tables) {
-    if (std::find(ctes.begin(), ctes.end(), table) == ctes.end()) continue;
+void RefuseShadowed(const std::string& view, Json& query, const std::vector<std::string>& ctes) {
+  ForEachTable(query, {}, [&](const Json& table) {
+    const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
+    const bool shadowed = sql::TextMember(table, "schema_name").empty() &&
+                          std::find(ctes.begin(), ctes.end(), name) != ctes.end();
+    if (!shadowed) return;
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("the view {0} reads {1}, which is also the name of a WITH of this "
                             "statement: not supported yet, give that another name",
-                            view, table));
-  }
+                            view, name));
+  });
 }
 
 /// Places in a view's own text mean nothing in the statement that names it.
@@ -59,73 +54,126 @@ void DropLocations(Json& node) {
   for (Json& child : node) DropLocations(child);
 }
 
+bool Names(const Json& table, const AiView& view) {
+  if (!sql::SameWord(sql::TextMember(table, "table_name"), view.name)) return false;
+  const std::string_view schema = sql::TextMember(table, "schema_name");
+  const std::string_view database = sql::TextMember(table, "catalog_name");
+  if (schema.empty()) return view.current && !view.hidden;
+  const bool same = sql::SameWord(schema, view.schema);
+  if (!database.empty()) return same && sql::SameWord(database, view.database);
+  const bool as_database = sql::SameWord(schema, view.database) && view.schema == "main";
+  return (same && view.in_database) || as_database;
+}
+
 }  // namespace
 
-bool AiViews::contains(std::string_view name) const {
-  return views_.contains(sql::LowerCase(name));
+std::string StandInOfView(std::string_view select, std::string_view query) {
+  return fmt::format("{} FROM (SELECT error({}) AS {}, {}{} WHERE {}", select,
+                     sql::QuoteString(kStandInError), kStandInColumn, sql::QuoteString(query),
+                     kStandInMark, kStandInColumn);
 }
 
-void AiViews::Keep(const std::string& name, Json query, std::vector<std::string> columns) {
-  DropLocations(query);
-  views_[sql::LowerCase(name)] = {std::move(query), std::move(columns)};
-}
-
-bool AiViews::Drop(std::string_view name) { return views_.erase(sql::LowerCase(name)) > 0; }
-
-std::string AiViews::NotFoundIn(std::string_view message) const {
-  const std::string lower = sql::LowerCase(message);
-  for (const auto& [name, view] : views_) {
-    for (const std::string& written : {name, sql::QuoteIdentifier(name)}) {
-      const std::string words = fmt::format(" with name {} does not exist", written);
-      if (lower.find(words) != std::string::npos) return name;
+std::string QueryOfStandIn(std::string_view create_sql) {
+  std::string quoted;
+  char quote = '\0';
+  for (std::size_t i = 0; i < create_sql.size(); ++i) {
+    const char c = create_sql[i];
+    if (quote == '\0') {
+      if (create_sql.substr(i).starts_with(kStandInMark)) return quoted;
+      if (c != '\'' && c != '"') continue;
+      quote = c;
+      quoted.clear();
+    } else if (c != quote) {
+      quoted += c;
+    } else if (create_sql.substr(i + 1).starts_with(quote)) {
+      quoted += create_sql[++i];
+    } else {
+      quote = '\0';
     }
   }
   return "";
+}
+
+/// Of one statement.
+class AiViews::Expansion {
+ public:
+  Expansion(const AiViews& views, Catalog& catalog) : views_(views.list()), catalog_(catalog) {}
+
+  bool Visit(Json& node, const std::vector<std::string>& ctes) {
+    if (sql::TypeOf(node) == "BASE_TABLE") return VisitTable(node, ctes);
+    bool found = false;
+    sql::ForEachChild(node, [&](Json& child) { found |= Visit(child, ctes); });
+    return found;
+  }
+
+ private:
+  bool VisitTable(Json& table, const std::vector<std::string>& ctes) {
+    const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
+    const bool cte = sql::TextMember(table, "schema_name").empty() &&
+                     std::find(ctes.begin(), ctes.end(), name) != ctes.end();
+    const auto view =
+        std::ranges::find_if(views_, [&table](const AiView& known) { return Names(table, known); });
+    if (cte || view == views_.end()) return false;
+    if (std::ranges::find(open_, &*view) != open_.end()) {
+      throw Error(ErrorCode::kBind, fmt::format("the view {} reads itself", view->name));
+    }
+    open_.push_back(&*view);
+    table = Item(*view, table, ctes);
+    open_.pop_back();
+    return true;
+  }
+
+  /// The view as a subquery of FROM, named as the table was.
+  Json Item(const AiView& view, const Json& table, const std::vector<std::string>& ctes) {
+    const std::string_view alias = sql::AliasOf(table);
+    const std::string_view name = alias.empty() ? sql::TextMember(table, "table_name") : alias;
+    Json tree = sql::ReadTree(catalog_.Parse(
+        fmt::format("SELECT * FROM ({}\n) AS {}", view.query, sql::QuoteIdentifier(name))));
+    if (!view.current || view.hidden) NameItsTables(tree, view);
+    std::vector<std::string> own;
+    CteNames(tree, own);
+    Visit(tree, own);
+    RefuseShadowed(view.name, tree, ctes);
+    Json item = std::move(sql::QueryNode(tree)["from_table"]);
+    DropLocations(item);
+    const bool renamed = table.contains("column_name_alias") && !table["column_name_alias"].empty();
+    if (renamed) item["column_name_alias"] = table["column_name_alias"];
+    if (table.contains("sample")) item["sample"] = table["sample"];
+    return item;
+  }
+
+  /// Names in the query of a view are first looked for where the view is.
+  void NameItsTables(Json& tree, const AiView& view) const {
+    ForEachTable(tree, {}, [&](Json& table) {
+      if (!sql::TextMember(table, "catalog_name").empty()) return;
+      const std::string_view named = sql::TextMember(table, "schema_name");
+      const std::string schema(named.empty() ? view.schema : named);
+      const std::string select = fmt::format(
+          "SELECT * FROM {}.{}.{}", sql::QuoteIdentifier(view.database),
+          sql::QuoteIdentifier(schema), sql::QuoteIdentifier(sql::TextMember(table, "table_name")));
+      if (!catalog_.Binds(select)) return;
+      table["catalog_name"] = view.database;
+      table["schema_name"] = schema;
+    });
+  }
+
+  const std::vector<AiView>& views_;
+  Catalog& catalog_;
+  std::vector<const AiView*> open_;  ///< whose queries are being put in place
+};
+
+AiViews AiViews::Named(std::string_view name) const {
+  std::vector<AiView> named;
+  std::ranges::copy_if(views_, std::back_inserter(named),
+                       [name](const AiView& view) { return sql::SameWord(view.name, name); });
+  return AiViews(std::move(named));
 }
 
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
   std::vector<std::string> ctes;
   CteNames(node, ctes);
-  return ExpandBelow(node, ctes, catalog);
-}
-
-bool AiViews::ExpandBelow(Json& node, const std::vector<std::string>& ctes,
-                          Catalog& catalog) const {
-  if (sql::TypeOf(node) == "BASE_TABLE") {
-    const std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
-    const auto view = views_.find(name);
-    const bool cte = sql::TextMember(node, "schema_name").empty() &&
-                     std::find(ctes.begin(), ctes.end(), name) != ctes.end();
-    if (view == views_.end() || cte || !MayBeView(node, catalog)) return false;
-    RefuseShadowed(name, view->second.query, ctes);
-    node = Item(view->second, node, catalog);
-    return true;
-  }
-  bool found = false;
-  sql::ForEachChild(node, [&](Json& child) { found |= ExpandBelow(child, ctes, catalog); });
-  return found;
-}
-
-/// The view as a subquery of FROM, named as the table was.
-Json AiViews::Item(const View& view, const Json& table, Catalog& catalog) const {
-  const std::string_view alias = sql::AliasOf(table);
-  const std::string_view name = alias.empty() ? sql::TextMember(table, "table_name") : alias;
-  std::string columns;
-  for (const std::string& column : view.columns) {
-    columns += fmt::format("{}{}", columns.empty() ? "(" : ", ", sql::QuoteIdentifier(column));
-  }
-  if (!columns.empty()) columns += ")";
-  const std::string sql =
-      fmt::format("SELECT * FROM ({}) AS {}{}", SqlWriter(catalog).PrintQuery(view.query),
-                  sql::QuoteIdentifier(name), columns);
-  Json tree = sql::ReadTree(catalog.Parse(sql));
-  Json item = std::move(sql::QueryNode(tree)["from_table"]);
-  DropLocations(item);
-  const bool renamed = table.contains("column_name_alias") && !table["column_name_alias"].empty();
-  if (renamed) item["column_name_alias"] = table["column_name_alias"];
-  if (table.contains("sample")) item["sample"] = table["sample"];
-  return item;
+  return Expansion(*this, catalog).Visit(node, ctes);
 }
 
 }  // namespace quail::plan

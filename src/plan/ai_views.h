@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,34 +9,50 @@
 
 namespace quail::plan {
 
-/// Views with AI calls, kept by a session because the relational engine cannot bind them: a
-/// statement that names one is bound with its query in that place. The queries are stored with the
-/// views they name already in place, so no view contains another.
+/// A view with AI calls, which the relational engine has under its name with another query in the
+/// place of the one that it cannot bind.
+struct AiView {
+  std::string database;
+  std::string schema;
+  std::string name;
+  std::string query;         ///< as the relational engine reads it
+  bool current = false;      ///< its schema is the current one, or it is temporary
+  bool in_database = false;  ///< it is in the current database, or temporary
+  bool hidden = false;       ///< a temporary table or view has its name
+};
+
+/// What the engine has in the place of a view's query: `select`, a SELECT of kStandInColumn with
+/// the view's names and types, over a FROM that holds the query. It fails where a row or a value of
+/// it is read: kStandInError.
+std::string StandInOfView(std::string_view select, std::string_view query);
+inline constexpr std::string_view kStandInColumn = "quail_rows";
+inline constexpr std::string_view kStandInError =
+    "a view with AI calls is read by Quail alone, in queries";
+/// What the text of every stand-in contains.
+inline constexpr std::string_view kStandInMark = " AS quail_view)";
+/// The query that is held by a CREATE VIEW of the engine's; empty where that is another one.
+std::string QueryOfStandIn(std::string_view create_sql);
+
+/// The views with AI calls that a statement may name: it is bound with their queries in the places
+/// of the names.
 class AiViews {
  public:
+  explicit AiViews(std::vector<AiView> views) : views_(std::move(views)) {}
+
   bool empty() const { return views_.empty(); }
-  bool contains(std::string_view name) const;
-  /// Keeps `query` (a query node), which has gone through Expand. Replaces an older view.
-  void Keep(const std::string& name, sql::Json query, std::vector<std::string> columns);
-  /// Whether there was one.
-  bool Drop(std::string_view name);
+  const std::vector<AiView>& list() const { return views_; }
+  /// Those of a name alone.
+  AiViews Named(std::string_view name) const;
 
-  /// The view that an error message of the engine says does not exist; empty if it tells of none.
-  std::string NotFoundIn(std::string_view message) const;
-
-  /// Puts the views' queries in the places of their names at or below `node`, without locations;
-  /// whether there was any. Names that are CTEs of the same statement are those.
+  /// Puts the views' queries in the places of their names at or below `node`, and of the names in
+  /// these, without locations; whether there was any. Names that are CTEs of the same statement are
+  /// those. Throws Error{kBind} for a view that reads itself.
   bool Expand(sql::Json& node, Catalog& catalog) const;
 
  private:
-  struct View {
-    sql::Json query;
-    std::vector<std::string> columns;
-  };
-  sql::Json Item(const View& view, const sql::Json& table, Catalog& catalog) const;
-  bool ExpandBelow(sql::Json& node, const std::vector<std::string>& ctes, Catalog& catalog) const;
+  class Expansion;
 
-  std::map<std::string, View> views_;  ///< by name in lower case
+  std::vector<AiView> views_;
 };
 
 }  // namespace quail::plan

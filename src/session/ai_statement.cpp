@@ -26,6 +26,7 @@
 #include "session/time_into.h"
 #include "session/token_prompts_check.h"
 #include "session/user_position.h"
+#include "session/view_statements.h"
 
 namespace quail::session {
 namespace {
@@ -89,6 +90,7 @@ AiStatement::~AiStatement() { Close(); }
 void AiStatement::Close() {
   if (std::exchange(closed_, true)) return;
   state_.lookups.verdicts = nullptr;
+  if (!statement_.table.empty()) state_.views.reset();
   for (const std::string& sql :
        plan_.cleanup_sql.empty() ? logical_.cleanup_sql : plan_.cleanup_sql) {
     Quietly([&] { state_.connection->TidyUp(sql); });
@@ -178,8 +180,8 @@ void AiStatement::Plan() {
   {
     const TimeInto timed(report_.seconds["plan"]);
     ConnectionCatalog catalog(*state_.connection, state_.functions);
-    logical_ =
-        plan::Bind({script_, statement_, FreePrefix(*state_.connection), &state_.views}, catalog);
+    logical_ = plan::Bind(
+        {script_, statement_, FreePrefix(*state_.connection), &KnownViews(state_)}, catalog);
     ApplyHints();
   }
   if (!state_.oracle) {

@@ -13,7 +13,6 @@
 
 #include "base/text_position.h"
 #include "plan/unnamed_structs.h"
-#include "relational/quote.h"
 #include "session/describe.h"
 #include "session/taken_names.h"
 #include "session/user_position.h"
@@ -63,25 +62,10 @@ bool HasRowidColumn(relational::Connection& connection, const sql::Statement& st
   });
 }
 
-/// A query without rows that has these columns.
-std::string EmptyQuery(const columnar::Schema& columns) {
-  std::string sql = "SELECT";
-  for (const columnar::Field& column : columns) {
-    const bool typed = column.type != "\"NULL\"";
-    sql += fmt::format(
-        "{} {} AS {}", &column == columns.data() ? "" : ",",
-        typed ? plan::WithoutNames(fmt::format("CAST(NULL AS {})", plan::NamedType(column.type)),
-                                   column.type)
-              : "NULL",
-        relational::QuoteName(column.name));
-  }
-  return sql + " WHERE FALSE";
-}
-
 void BindEffect(relational::Connection& connection, std::string_view script,
                 const sql::Statement& statement, const columnar::Schema& rows) {
   const std::string before = fmt::format("EXPLAIN {}", statement.before);
-  const std::string query = EmptyQuery(rows);
+  const std::string query = SelectTyped("NULL", rows) + " WHERE FALSE";
   const std::size_t word = before.size() - statement.before.size();
   const auto in_script = [&](const TextPosition& position) -> std::optional<TextPosition> {
     std::size_t offset = position.offset;

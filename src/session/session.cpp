@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -24,12 +25,27 @@
 #include "session/table_functions.h"
 #include "session/user_position.h"
 #include "session/view_statements.h"
+#include "sql/lexer.h"
 #include "sql/statement.h"
 
 namespace quail::session {
 namespace {
 
 using Statement = Session::Statement;
+
+/// In capitals.
+std::string FirstWord(const sql::Statement& read) {
+  const std::string_view text = read.before.empty() ? read.query : read.before;
+  return sql::UpperCase(text.substr(0, text.find_first_of(" ;\n\t")));
+}
+
+/// Whether tables, views and macros are certainly the same after a statement.
+bool KeepsNames(const sql::Statement& read) {
+  constexpr std::array kWords = {"INSERT", "UPDATE", "DELETE", "TRUNCATE",
+                                 "BEGIN",  "START",  "COMMIT", "END"};
+  const std::string word = FirstWord(read);
+  return std::ranges::find(kWords, word) != kWords.end();
+}
 
 class SessionImpl : public Session {
  public:
@@ -70,6 +86,8 @@ class SessionImpl : public Session {
                                        const RunOptions& options);
   std::unique_ptr<Result> RunRead(std::string_view script, const Statement& statement,
                                   sql::Statement read, const RunOptions& options);
+  /// To be told of each statement that the engine ran.
+  void FollowTransaction(const sql::Statement& read);
   std::unique_ptr<Result> RunPlain(std::string_view script, const Statement& whole,
                                    const sql::Statement& statement, const RunOptions& options);
   std::uint64_t WriteRead(std::string_view script, const Statement& statement, sql::Statement read,
@@ -239,7 +257,6 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
       return true;
     case sql::StatementKind::kSet:
     case sql::StatementKind::kCreateView:
-    case sql::StatementKind::kDropView:
       return false;
     case sql::StatementKind::kOther:
       return read.gives_rows;
@@ -329,28 +346,26 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
   if (!read.has_ai && read.kind == sql::StatementKind::kOther) {
     if (auto asking = views_.ReadOver(script, statement)) read = *std::move(asking);
   }
-  if (views_.IsMade(script, statement, read)) return std::make_unique<EffectResult>();
   if (read.kind == sql::StatementKind::kCreateView && read.has_ai) {
-    Observed([&] { views_.Keep(script, std::move(read)); },
-             [&](const Error& error) { ReportFailure(script, statement, error); });
-    if (!state_.config.database.empty() && state_.config.on_notice) {
-      state_.config.on_notice(
-          "the view has AI calls: it is kept for this connection, not in the database file");
-    }
-    return std::make_unique<EffectResult>();
-  }
-  if (read.kind == sql::StatementKind::kDropView && state_.views.Drop(read.view)) {
-    return std::make_unique<EffectResult>();
+    read = Observed([&] { return views_.WithStandIn(script, std::move(read)); },
+                    [&](const Error& error) { ReportFailure(script, statement, error); });
   }
   if (!read.has_ai) {
     auto result = RunPlain(script, statement, read, options);
-    views_.Follow(read);
-    if (read.kind == sql::StatementKind::kCreateView) state_.views.Drop(read.view);
+    FollowTransaction(read);
     return result;
   }
   Observed([&] { CheckChange(*state_.connection, script, read); },
            [&](const Error& error) { ReportFailure(script, statement, error); });
   return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
+}
+
+void SessionImpl::FollowTransaction(const sql::Statement& read) {
+  const std::string word = FirstWord(read);
+  if (word == "BEGIN" || word == "START") state_.in_transaction = true;
+  for (const char* end : {"ROLLBACK", "ABORT", "COMMIT", "END"}) {
+    if (word == end) state_.in_transaction = false;
+  }
 }
 
 std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script, const Statement& whole,
@@ -379,14 +394,17 @@ std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script, const Sta
     observer.locate = [text, statement](const TextPosition& position) {
       return statement.Locate(*text, std::min(position.offset, statement.query.size()));
     };
-    observer.reword = [text, whole, dialect = state_.config.dialect](const Error& error) {
-      return WithPlace(error, *text, whole, dialect);
+    observer.reword = [this, text, whole, dialect = state_.config.dialect](const Error& error) {
+      return WithPlace(views_.Reword(error, *text, whole), *text, whole, dialect);
     };
     rows->Observe(std::move(observer));
     return rows;
   }
-  state_.functions.macros.reset();
-  state_.functions.scalars.clear();
+  if (!KeepsNames(statement)) {
+    state_.functions.macros.reset();
+    state_.functions.scalars.clear();
+    state_.views.reset();
+  }
   const std::string sql = words + statement.before + statement.query + statement.after;
   auto stream = InScript(script, statement, words.size() + statement.before.size(),
                          [&] { return connection.Query(sql); });

@@ -60,9 +60,9 @@ struct SessionState {
   base::CancelFlag cancel;
   base::ThreadPool pool;
   text::TextStore texts;
-  plan::AiViews views;
-  KnownFunctions functions;     ///< macros are forgotten with every statement that is not a query
-  bool in_transaction = false;  ///< that the user began
+  std::optional<plan::AiViews> views;  ///< see KnownViews; empty when there may be others
+  KnownFunctions functions;            ///< macros are forgotten where there may be others
+  bool in_transaction = false;         ///< that the user began
   exec::LookupSource lookups;
   std::unique_ptr<ModelHost> model;
   std::unique_ptr<exec::FunctionEvaluator> oracle;  ///< stands in for the model

@@ -22,13 +22,6 @@ std::string FirstOf(relational::Connection& connection, std::string_view select)
 
 }  // namespace
 
-std::string KindOfName(relational::Connection& connection, std::string_view name) {
-  return FirstOf(connection,
-                 fmt::format("SELECT kind FROM names WHERE name = lower({}) AND (temporary OR "
-                             "schema_name = current_schema()) ORDER BY temporary DESC",
-                             relational::QuoteText(name)));
-}
-
 std::string KindAt(relational::Connection& connection, std::span<const std::string> path,
                    bool temporary, std::string_view name) {
   const auto is = [](std::string_view column, std::string_view word) {

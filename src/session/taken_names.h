@@ -8,11 +8,9 @@
 
 namespace quail::session {
 
-/// "table", "view" or nothing: what the relational engine has under a name without a schema.
-std::string KindOfName(relational::Connection& connection, std::string_view name);
-
-/// The same for where CREATE TABLE would make one: in `path` (a schema or database, or a database
-/// and a schema), else among the temporary ones or in the current schema.
+/// "table", "view" or nothing: what the relational engine has where CREATE TABLE would make one of
+/// that name: in `path` (a schema or database, or a database and a schema), else among the
+/// temporary ones or in the current schema.
 std::string KindAt(relational::Connection& connection, std::span<const std::string> path,
                    bool temporary, std::string_view name);
 

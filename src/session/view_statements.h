@@ -9,8 +9,11 @@
 
 namespace quail::session {
 
-/// Statements that make or name views with AI calls. The relational engine cannot bind those views,
-/// so the session keeps them, and neither knows the other's names.
+/// The views with AI calls that the connection knows, read again where they may be others.
+const plan::AiViews& KnownViews(SessionState& state);
+
+/// Statements that make or name views with AI calls. The relational engine cannot bind their
+/// queries: it keeps them in stand-ins (plan::StandInOfView).
 class ViewStatements {
  public:
   /// `state` outlives this.
@@ -21,23 +24,15 @@ class ViewStatements {
   /// The statement as it is read where a query of it asks, if such a view is in it.
   std::optional<sql::Statement> ReadOver(std::string_view script,
                                          const Session::Statement& statement) const;
-  /// To be told of each statement that the engine ran: views with AI calls come and go with its
-  /// transactions.
-  void Follow(const sql::Statement& read);
-  /// Of CREATE: whether there is nothing to do (IF NOT EXISTS). Throws Error{kBind} for a name that
-  /// is taken.
-  bool IsMade(std::string_view script, const Session::Statement& statement,
-              const sql::Statement& read) const;
-  /// CREATE VIEW with AI calls. Throws Error.
-  void Keep(std::string_view script, sql::Statement read);
-  /// What the engine says of such a view, that it does not exist, as an error that says what it is;
-  /// any other error as it is.
+  /// CREATE VIEW with AI calls as one of the stand-in. Throws Error.
+  sql::Statement WithStandIn(std::string_view script, sql::Statement read) const;
+  /// What the engine says where it reads a stand-in, as an error that says what the view is; any
+  /// other error as it is.
   Error Reword(const Error& error, std::string_view script,
                const Session::Statement& statement) const;
 
  private:
   SessionState& state_;
-  std::optional<plan::AiViews> before_;  ///< those from before the transaction that is open
 };
 
 }  // namespace quail::session

@@ -49,12 +49,10 @@ std::optional<Cut> CutCreate(const View& view) {
   return Cut{StatementKind::kQuery, 0, *as + 1, view.tokens.size() - DataWords(view)};
 }
 
-/// CREATE VIEW .. AS query and DROP VIEW.
+/// CREATE VIEW .. AS query.
 std::optional<Cut> CutView(const View& view) {
   const auto word = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "VIEW"); });
-  if (!word || *word > 4) return std::nullopt;
-  if (view.WordAt(0, "DROP")) return Cut{StatementKind::kDropView, 0, 0, view.tokens.size()};
-  if (!view.WordAt(0, "CREATE")) return std::nullopt;
+  if (!word || *word > 4 || !view.WordAt(0, "CREATE")) return std::nullopt;
   const auto as = view.FindAtTop(
       *word, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
   if (!as) return std::nullopt;
@@ -77,13 +75,6 @@ std::optional<std::size_t> NameBehind(const View& view, std::string_view word) {
 void ReadViewName(const View& view, Statement& statement) {
   const auto name = NameBehind(view, "VIEW");
   if (!name) return;
-  if (statement.kind == StatementKind::kCreateView && statement.has_ai &&
-      view.SymbolAt(*name - 1, ".") && !view.WordAt(*name - 2, "main")) {
-    throw Error(ErrorCode::kUnsupported,
-                "a view with AI calls is kept for the connection, not in a schema: name it without "
-                "one",
-                base::Locate(view.text, view.tokens[*name].offset));
-  }
   statement.view = view.Name(*name);
   if (!view.SymbolAt(*name + 1, "(")) return;
   for (std::size_t i = *name + 2; view.NameAt(i); i += 2) {
@@ -373,9 +364,7 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
   }
   statement.map.Append(statement.query.size(), query.map);
   statement.query += query.sql;
-  if (cut.kind == StatementKind::kCreateView || cut.kind == StatementKind::kDropView) {
-    ReadViewName(view, statement);
-  }
+  if (cut.kind == StatementKind::kCreateView) ReadViewName(view, statement);
   statement.quoted_names = QuotedNames(view, cut);
   statement.gives_rows = cut.dropped == 0 && GivesRows(view);
   ReadCreate(view, statement);

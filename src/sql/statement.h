@@ -30,7 +30,6 @@ enum class StatementKind : std::uint8_t {
   kDescribe,    ///< DESCRIBE of a query: only its types
   kSet,         ///< SET of a setting of ours
   kCreateView,  ///< `query` is what it shows
-  kDropView,    ///< `query` is the whole statement
   kOther,       ///< for the relational engine alone; with AI calls it is to be refused
 };
 
@@ -53,7 +52,7 @@ struct Statement {
   std::string target;    ///< of UPDATE, DELETE with `then`: SQL of the changed table's name
   std::string check;     ///< with `target`: the change without its expressions, only to be bound
   SourceMap check_map;   ///< from offsets of `check` to offsets of the script
-  std::string view;      ///< kCreateView, kDropView: its name
+  std::string view;      ///< kCreateView: its name
   std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
   std::string table;                      ///< of CREATE TABLE: its name
   std::vector<std::string> table_path;    ///< of CREATE TABLE: what qualifies the name

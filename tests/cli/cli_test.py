@@ -459,11 +459,17 @@ class Streams(CliTest):
         self.run_quail("my.duckdb", "-c", "CREATE TABLE kept AS SELECT 5 AS v")
         self.assertEqual(self.run_quail("my.duckdb", "-c", "SELECT v FROM kept").stdout, "v\n5\n")
 
-    def test_a_view_with_ai_calls_does_not_go_into_the_file(self):
-        create = "CREATE VIEW v AS SELECT AI_FILTER('snow?') AS p"
-        done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", "-c", create)
-        self.assertIn("notice: the view has AI calls", done.stderr)
-        self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "-c", create).stderr, "")
+    def test_a_view_with_ai_calls_is_kept_in_the_file(self):
+        create = "CREATE TABLE t AS SELECT 'snow' AS body; CREATE VIEW v AS SELECT body, AI_FILTER(PROMPT('snow? {0}', body)) AS p FROM t"
+        self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", "-c", create).stderr, "")
+        done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", "-c", "SELECT * FROM v; SHOW v")
+        self.assertEqual(done.stdout.replace("\n\n", "\n"), "body,p\nsnow,true\ncolumn_name,column_type,null,key,default,extra\n"
+                         "body,VARCHAR,YES,,,\np,BOOLEAN,YES,,,\n")
+        done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", input=".tables\n.schema v\n")
+        self.assertIn("v,VIEW\n", done.stdout)
+        self.assertIn("CREATE VIEW v AS ", done.stdout)
+        other = ("ATTACH 'my.duckdb' AS my; CREATE TABLE t AS SELECT 'sun' AS body; SELECT body FROM my.v", "snow")
+        self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "-c", other[0]).stdout, f"body\n{other[1]}\n")
 
     def test_the_first_query_of_the_readme_runs_over_the_examples(self):
         query = re.search(r"```sql\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)

@@ -125,7 +125,6 @@ TEST(Statement, ViewsHaveNames) {
   EXPECT_EQ(view.kind, StatementKind::kCreateView);
   EXPECT_EQ(view.view, "My view");
   EXPECT_EQ(view.view_columns, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(Read("DROP VIEW IF EXISTS main.v").view, "v");
 }
 
 TEST(Statement, PositionsCountFromTheBeginningOfTheScript) {
