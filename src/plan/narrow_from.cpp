@@ -67,22 +67,71 @@ bool IsInnerJoin(const Json& join) {
   return sql::TextMember(join, "join_type") == "INNER" && (form == "REGULAR" || form == "CROSS");
 }
 
+/// The queries of WITH that one FROM reads, by name in lower case.
+using ReadOnce = std::map<std::string, Json*>;
+
+void CollectCtes(Json& node, std::map<std::string, std::vector<Json*>>& found) {
+  std::size_t entry = 0;
+  for (const sql::CteEntry& cte : sql::CtesOf(node)) {
+    const bool renamed = !IsEmpty(node["cte_map"]["map"][entry++]["value"], "aliases");
+    found[sql::LowerCase(cte.name)].push_back(renamed ? nullptr : cte.query);
+  }
+  sql::ForEachChild(node, [&found](Json& child) { CollectCtes(child, found); });
+}
+
+void CountTables(const Json& node, std::map<std::string, std::size_t>& times) {
+  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
+    ++times[sql::LowerCase(sql::TextMember(node, "table_name"))];
+  }
+  if (!node.is_structured()) return;
+  for (const Json& child : node) CountTables(child, times);
+}
+
+ReadOnce CtesReadOnce(Json& tree) {
+  std::map<std::string, std::vector<Json*>> ctes;
+  CollectCtes(tree, ctes);
+  if (ctes.empty()) return {};
+  std::map<std::string, std::size_t> times;
+  CountTables(tree, times);
+  ReadOnce once;
+  for (const auto& [name, queries] : ctes) {
+    const auto found = times.find(name);
+    const bool read_once = found != times.end() && found->second == 1;
+    if (read_once && queries.size() == 1 && queries[0] != nullptr) once[name] = queries[0];
+  }
+  return once;
+}
+
+/// The query that an item of FROM is; null for other items.
+Json* QueryOf(Json& item, const ReadOnce& ctes) {
+  const std::string_view type = sql::TypeOf(item);
+  Json* query = nullptr;
+  if (type == "SUBQUERY" && item.contains("subquery") && item["subquery"].contains("node")) {
+    query = &item["subquery"]["node"];
+  } else if (type == "BASE_TABLE" && sql::TextMember(item, "schema_name").empty()) {
+    const auto cte = ctes.find(sql::LowerCase(sql::TextMember(item, "table_name")));
+    if (cte != ctes.end()) query = cte->second;
+  }
+  const bool plain = query != nullptr && sql::TypeOf(*query) == "SELECT_NODE";
+  return plain && IsNull(item, "sample") ? query : nullptr;
+}
+
+/// By which columns of an item may be qualified; empty: by none that is known here.
+std::string_view NameOf(const Json& item) {
+  const std::string_view alias = sql::AliasOf(item);
+  return alias.empty() ? sql::TextMember(item, "table_name") : alias;
+}
+
 /// False where FROM has items whose columns are not named by those who read them.
-bool CollectQueries(Json& from, bool inner, std::vector<FromQuery>& found) {
+bool CollectQueries(Json& from, bool inner, const ReadOnce& ctes, std::vector<FromQuery>& found) {
   const std::string_view type = sql::TypeOf(from);
   if (type == "JOIN") {
     const bool below = inner && IsInnerJoin(from);
     return sql::TextMember(from, "ref_type") != "NATURAL" &&
-           CollectQueries(from["left"], below, found) &&
-           CollectQueries(from["right"], below, found);
+           CollectQueries(from["left"], below, ctes, found) &&
+           CollectQueries(from["right"], below, ctes, found);
   }
-  if (type == "SUBQUERY" && from.contains("subquery") && from["subquery"].contains("node")) {
-    Json& query = from["subquery"]["node"];
-    if (sql::TypeOf(query) == "SELECT_NODE" && IsNull(from, "sample") && ContainsAiCall(query)) {
-      found.push_back({&from, &query, inner});
-    }
-    return true;
-  }
+  if (Json* query = QueryOf(from, ctes); query != nullptr) found.push_back({&from, query, inner});
   return type == "BASE_TABLE" || type == "EMPTY" || type == "TABLE_FUNCTION" ||
          type == "SUBQUERY" || type == "EXPRESSION_LIST";
 }
@@ -136,14 +185,14 @@ struct Place {
 
 class Narrowing {
  public:
-  Narrowing(Catalog& catalog, const SqlWriter& writer, const SourceText& source)
-      : catalog_(catalog), writer_(writer), source_(source) {}
+  Narrowing(Catalog& catalog, const SqlWriter& writer, const SourceText& source, ReadOnce ctes)
+      : catalog_(catalog), writer_(writer), source_(source), ctes_(std::move(ctes)) {}
 
   /// `nested`: as in Place.
   void Visit(Json& node, bool nested) {
     if (sql::TypeOf(node) == "SELECT_NODE" && node.contains("from_table")) {
       std::vector<FromQuery> queries;
-      if (CollectQueries(node["from_table"], true, queries)) {
+      if (CollectQueries(node["from_table"], true, ctes_, queries)) {
         for (const FromQuery& from : queries) Narrow(node, from, nested);
       }
     }
@@ -157,7 +206,8 @@ class Narrowing {
     const auto names = NamesOutside(from);
     if (!names) return;
     DropUnread(around, from, *names);
-    if (from.inner && GivesItsRows(*from.query, false)) PushTerms({around, from, *names, nested});
+    if (from.inner && GivesItsRows(*from.query, false))
+      MoveTerms(around, {around, from, *names, nested});
   }
 
   void DropUnread(const Json& around, const FromQuery& from,
@@ -165,19 +215,24 @@ class Narrowing {
     Json& query = *from.query;
     if (!GivesItsRows(query, true) || OrdersByPosition(query)) return;
     const ReadNames outside = NamesIn(around, from.query);
-    const std::string_view alias = sql::AliasOf(*from.item);
+    const std::string_view alias = NameOf(*from.item);
     if (outside.all || ReadsRow(around, from.query, alias)) return;
     Json& list = query["select_list"];
     const ReadNames inside = NamesIn(query);
+    const std::size_t renamed = from.item->value("column_name_alias", Json::array()).size();
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string own(sql::AliasOf(list[i]));
-      const bool named = !own.empty() || i < from.item->value("column_name_alias", Json()).size();
-      if (!named || !ContainsAiCall(list[i]) || outside.Has(names[i])) continue;
+      const std::vector<std::string> path = sql::ColumnPath(list[i]);
+      std::string own(sql::AliasOf(list[i]));
+      if (own.empty() && !path.empty()) own = path.back();
+      // A column may come from a call further in.
+      const bool may_ask = !path.empty() || ContainsAiCall(list[i]);
+      const bool named = !own.empty() || i < renamed;
+      if (!may_ask || !named || outside.Has(names[i])) continue;
       if (ReadElsewhere(own, list[i], inside) || !IsOfEachRow(list[i], catalog_)) continue;
       CheckCalls(list[i]);
-      Json nothing = writer_.ParseExpression("CAST(NULL AS BOOLEAN)");
-      nothing["alias"] = own;
-      list[i] = std::move(nothing);
+      if (nothing_.is_null()) nothing_ = writer_.ParseExpression("CAST(NULL AS BOOLEAN)");
+      list[i] = nothing_;
+      list[i]["alias"] = own;
     }
   }
 
@@ -213,8 +268,8 @@ class Narrowing {
            });
   }
 
-  void PushTerms(const Place& place) {
-    const Json& around = place.around;
+  /// Moves the conditions about plain columns into the query.
+  void MoveTerms(Json& around, const Place& place) {
     Json& query = *place.from.query;
     const Json& list = query["select_list"];
     if (IsNull(around, "where_clause") || !IsNull(around, "sample")) return;
@@ -223,17 +278,20 @@ class Narrowing {
     if (!of_rows) return;
     std::vector<const Json*> terms;
     AddTerms(around["where_clause"], terms);
-    std::vector<Json> pushed;
+    std::vector<Json> moved;
+    std::vector<Json> kept;
     for (const Json* term : terms) {
       Json inside = *term;
       const bool plain = !ContainsAiCall(inside) && IsOfEachRow(inside, catalog_) &&
                          IsRepeatable(inside, {}) && !sql::HasClass(inside, "LAMBDA") &&
-                         !sql::HasClass(inside, "PARAMETER");
-      if (plain && SpellInside(inside, place)) pushed.push_back(inside);
+                         !sql::HasClass(inside, "PARAMETER") && sql::HasClass(inside, "COLUMN_REF");
+      const bool moves = plain && SpellInside(inside, place);
+      (moves ? moved : kept).push_back(moves ? std::move(inside) : *term);
     }
-    if (pushed.empty()) return;
-    if (!IsNull(query, "where_clause")) pushed.insert(pushed.begin(), query["where_clause"]);
-    query["where_clause"] = writer_.MakeAnd(std::move(pushed));
+    if (moved.empty()) return;
+    if (!IsNull(query, "where_clause")) moved.insert(moved.begin(), query["where_clause"]);
+    query["where_clause"] = writer_.MakeAnd(std::move(moved));
+    around["where_clause"] = writer_.MakeAnd(std::move(kept));
   }
 
   static void AddTerms(const Json& condition, std::vector<const Json*>& terms) {
@@ -252,8 +310,7 @@ class Narrowing {
 
   static bool SpellColumn(Json& node, const std::vector<std::string>& path, const Place& place) {
     const bool alone = place.from.item == &place.around["from_table"];
-    const bool qualified =
-        path.size() == 2 && sql::SameWord(path[0], sql::AliasOf(*place.from.item));
+    const bool qualified = path.size() == 2 && sql::SameWord(path[0], NameOf(*place.from.item));
     if (!qualified && !(alone && path.size() == 1)) return false;
     const Json& list = (*place.from.query)["select_list"];
     const auto named = [&](std::size_t i) {
@@ -310,13 +367,16 @@ class Narrowing {
   Catalog& catalog_;
   const SqlWriter& writer_;
   const SourceText& source_;
+  ReadOnce ctes_;
+  Json nothing_;
 };
 
 }  // namespace
 
 void NarrowFromQueries(Json& tree, Catalog& catalog, const SqlWriter& writer,
                        const SourceText& source) {
-  if (ContainsAiCall(tree)) Narrowing(catalog, writer, source).Visit(tree, false);
+  if (!ContainsAiCall(tree)) return;
+  Narrowing(catalog, writer, source, CtesReadOnce(tree)).Visit(tree, false);
 }
 
 }  // namespace quail::plan

@@ -71,9 +71,10 @@ class EngineCatalog : public Catalog {
                .at(0) != "0";
   }
   bool IsScalar(std::string_view function) override {
-    return Row(fmt::format("SELECT count(*) FILTER (function_type <> 'scalar') = 0 AND count(*) > 0 "
-                           "FROM duckdb_functions() WHERE function_name = {}",
-                           sql::QuoteString(function)))
+    return Row(fmt::format(
+                   "SELECT count(*) FILTER (function_type <> 'scalar') = 0 AND count(*) > 0 "
+                   "FROM duckdb_functions() WHERE function_name = {}",
+                   sql::QuoteString(function)))
                .at(0) == "true";
   }
   std::vector<Macro> Macros() override { return {}; }
