@@ -218,7 +218,8 @@ class Narrowing {
     const std::string_view alias = NameOf(*from.item);
     if (outside.all || ReadsRow(around, from.query, alias)) return;
     Json& list = query["select_list"];
-    const ReadNames inside = NamesIn(query);
+    // What stands in FROM does not know the names that the list gives.
+    const ReadNames inside = NamesIn(query, &query["from_table"]);
     const std::size_t renamed = from.item->value("column_name_alias", Json::array()).size();
     for (std::size_t i = 0; i < list.size(); ++i) {
       const std::vector<std::string> path = sql::ColumnPath(list[i]);
