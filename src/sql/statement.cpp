@@ -10,6 +10,8 @@
 #include "fmt/format.h"
 #include "sql/change.h"
 #include "sql/lexer.h"
+#include "sql/set_statement.h"
+#include "sql/statement_cut.h"
 #include "sql/token_view.h"
 #include "sql/translation.h"
 
@@ -17,47 +19,7 @@ namespace quail::sql {
 
 namespace {
 
-using Tokens = std::span<const Token>;
 using View = TokenView;
-
-constexpr std::string_view kFailOnError = "ai_sql_error_handling_use_fail_on_error";
-
-/// Where a statement's query begins and ends, as token indexes.
-struct Cut {
-  StatementKind kind = StatementKind::kOther;
-  std::size_t dropped = 0;  ///< tokens in front that are not passed on (EXPLAIN ..)
-  std::size_t begin = 0;
-  std::size_t end = 0;
-  std::size_t ctes_end = 0;  ///< tokens in front, a WITH, that go in front of the query
-};
-
-/// How many of the last tokens are WITH DATA or WITH NO DATA.
-std::size_t DataWords(const View& view) {
-  const std::size_t end = view.tokens.size();
-  if (end < 3 || !view.WordAt(end - 1, "DATA")) return 0;
-  if (view.WordAt(end - 2, "WITH")) return 2;
-  return view.WordAt(end - 2, "NO") && view.WordAt(end - 3, "WITH") ? 3 : 0;
-}
-
-std::optional<Cut> CutCreate(const View& view) {
-  if (!view.WordAt(0, "CREATE")) return std::nullopt;
-  if (!view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "TABLE"); }))
-    return std::nullopt;
-  const auto as = view.FindAtTop(
-      1, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
-  if (!as) return std::nullopt;
-  return Cut{StatementKind::kQuery, 0, *as + 1, view.tokens.size() - DataWords(view)};
-}
-
-/// CREATE VIEW .. AS query.
-std::optional<Cut> CutView(const View& view) {
-  const auto word = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "VIEW"); });
-  if (!word || *word > 4 || !view.WordAt(0, "CREATE")) return std::nullopt;
-  const auto as = view.FindAtTop(
-      *word, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
-  if (!as) return std::nullopt;
-  return Cut{StatementKind::kCreateView, 0, *as + 1, view.tokens.size()};
-}
 
 /// The place of the name behind `word`, which stands among the first ones: CREATE, DROP and
 /// what qualifies them.
@@ -121,72 +83,6 @@ void ReadCopyFile(const View& view, std::size_t from, Statement& statement) {
   statement.file_offset = name.offset;
 }
 
-std::optional<Cut> CutInsert(const View& view) {
-  if (!view.WordAt(0, "INSERT")) return std::nullopt;
-  // Parentheses hold the columns, or the query.
-  const auto query = view.FindAtTop(1, [&](std::size_t i) {
-    std::size_t inside = i;
-    while (view.SymbolAt(inside, "(")) ++inside;
-    const bool column =
-        inside > i && view.WordAt(inside, "VALUES") && !view.SymbolAt(inside + 1, "(");
-    return view.QueryBeginsAt(inside) && !column;
-  });
-  if (!query) return std::nullopt;
-  const auto more = view.FindAtTop(*query, [&](std::size_t i) {
-    return view.WordAt(i, "RETURNING") || (view.WordAt(i, "ON") && view.WordAt(i + 1, "CONFLICT"));
-  });
-  return Cut{StatementKind::kQuery, 0, *query, more.value_or(view.tokens.size())};
-}
-
-std::optional<Cut> CutCopy(const View& view) {
-  if (!view.WordAt(0, "COPY") || !view.SymbolAt(1, "(")) return std::nullopt;
-  const auto to = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "TO"); });
-  if (!to || *to < 3) return std::nullopt;
-  return Cut{StatementKind::kQuery, 0, 2, *to - 1};
-}
-
-/// The end of the parentheses that open at i; i where none do.
-std::size_t PastParentheses(const View& view, std::size_t i) {
-  if (!view.SymbolAt(i, "(")) return i;
-  return view.FindAtTop(i + 1, [&](std::size_t at) { return view.SymbolAt(at, ")"); })
-             .value_or(view.tokens.size() - 1) +
-         1;
-}
-
-/// The place behind the CTEs of a WITH at the beginning; 0 where none is.
-std::size_t PastCtes(const View& view) {
-  if (!view.WordAt(0, "WITH")) return 0;
-  std::size_t i = view.WordAt(1, "RECURSIVE") && view.NameAt(2) && !view.WordAt(2, "AS") ? 2 : 1;
-  for (;; ++i) {
-    if (!view.NameAt(i)) return 0;
-    i = PastParentheses(view, i + 1);
-    if (view.WordAt(i, "USING") && view.WordAt(i + 1, "KEY")) i = PastParentheses(view, i + 2);
-    if (!view.WordAt(i, "AS")) return 0;
-    ++i;
-    if (view.WordAt(i, "NOT")) ++i;
-    if (view.WordAt(i, "MATERIALIZED")) ++i;
-    const std::size_t query = i;
-    i = PastParentheses(view, query);
-    if (i == query) return 0;
-    if (!view.SymbolAt(i, ",")) return i;
-  }
-}
-
-/// WITH before a statement that changes something.
-std::optional<Cut> CutBehindCtes(const View& view) {
-  const std::size_t word = PastCtes(view);
-  const bool insert = view.WordAt(word, "INSERT");
-  if (word == 0 || !(insert || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE") ||
-                     view.WordAt(word, "MERGE"))) {
-    return std::nullopt;
-  }
-  const auto cut = CutInsert({view.text, view.tokens.subspan(word)});
-  if (!cut || view.WordAt(word + cut->begin, "WITH")) {
-    return Cut{StatementKind::kOther, 0, 0, view.tokens.size()};
-  }
-  return Cut{StatementKind::kQuery, 0, word + cut->begin, word + cut->end, word};
-}
-
 /// Of statements that are no queries.
 bool GivesRows(const View& view) {
   constexpr std::array kWords = {"SHOW", "SUMMARIZE", "DESCRIBE", "DESC", "CALL", "EXECUTE"};
@@ -198,77 +94,6 @@ bool GivesRows(const View& view) {
       view.WordAt(word, "INSERT") || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE");
   return changes &&
          view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "RETURNING"); }).has_value();
-}
-
-Cut CutStatement(const View& view) {
-  const std::size_t end = view.tokens.size();
-  std::size_t dropped = 0;
-  StatementKind kind = StatementKind::kQuery;
-  if (view.WordAt(0, "EXPLAIN")) {
-    kind = view.WordAt(1, "ANALYZE") ? StatementKind::kExplainAnalyze : StatementKind::kExplain;
-    dropped = kind == StatementKind::kExplainAnalyze ? 2 : 1;
-  } else if ((view.WordAt(0, "DESCRIBE") || view.WordAt(0, "DESC")) && view.QueryBeginsAt(1)) {
-    kind = StatementKind::kDescribe;
-    dropped = 1;
-  }
-  if (const auto cut = CutBehindCtes(view)) return *cut;
-  if (view.QueryBeginsAt(dropped)) return {kind, dropped, dropped, end};
-  for (const auto& cut : {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view)}) {
-    if (cut) return *cut;
-  }
-  return {StatementKind::kOther, 0, 0, end};
-}
-
-/// The place of the name in SET [SESSION | GLOBAL], ALTER SESSION SET, RESET, ALTER SESSION UNSET.
-std::optional<std::size_t> SettingName(const View& view) {
-  if (view.WordAt(0, "ALTER")) {
-    const bool session =
-        view.WordAt(1, "SESSION") && (view.WordAt(2, "SET") || view.WordAt(2, "UNSET"));
-    return session && view.tokens.size() > 3 ? std::optional<std::size_t>(3) : std::nullopt;
-  }
-  if (!view.WordAt(0, "SET") && !view.WordAt(0, "RESET")) return std::nullopt;
-  const bool scope = view.WordAt(1, "SESSION") || view.WordAt(1, "GLOBAL");
-  const std::size_t name = scope ? 2 : 1;
-  return name < view.tokens.size() ? std::optional(name) : std::nullopt;
-}
-
-/// Changes of the settings that are ours.
-std::optional<Statement> ReadSetting(const View& view) {
-  const auto place = SettingName(view);
-  if (!place) return std::nullopt;
-  const std::size_t name = *place;
-  const std::string setting = LowerCase(Spelling(view.text, view.tokens[name]));
-  const auto fail = [&](ErrorCode code, const std::string& message) -> Error {
-    return {code, message, base::Locate(view.text, view.tokens[name].offset)};
-  };
-  if (!setting.starts_with("quail_") && setting != kFailOnError) {
-    if (name == 3) throw fail(ErrorCode::kBind, fmt::format("unknown session setting {}", setting));
-    return std::nullopt;
-  }
-  Statement statement;
-  statement.kind = StatementKind::kSet;
-  statement.setting = setting;
-  statement.setting_offset = statement.value_offset = view.tokens[name].offset;
-  const bool assigned = view.SymbolAt(name + 1, "=") || view.WordAt(name + 1, "TO");
-  std::size_t value = name + 2;
-  const std::size_t end = view.tokens.size();
-  const bool is_reset = view.WordAt(0, "RESET") || view.WordAt(2, "UNSET");
-  statement.resets = is_reset || (assigned && value + 1 == end && view.WordAt(value, "DEFAULT"));
-  if (is_reset && name + 1 != end) {
-    throw fail(ErrorCode::kSyntax, fmt::format("write RESET {}", setting));
-  }
-  if (statement.resets) return statement;
-  const bool negative = view.SymbolAt(value, "-");
-  if (value < end) statement.value_offset = view.tokens[value].offset;
-  if (negative) ++value;
-  if (!assigned || value + 1 != end) {
-    throw fail(ErrorCode::kSyntax, fmt::format("write SET {} = value", setting));
-  }
-  const Token& token = view.tokens[value];
-  const bool decoded = token.kind == TokenKind::kString || token.kind == TokenKind::kIdentifier;
-  statement.value =
-      fmt::format("{}{}", negative ? "-" : "", decoded ? token.value : Spelling(view.text, token));
-  return statement;
 }
 
 std::vector<std::string> QuotedNames(const View& view, const Cut& cut) {
