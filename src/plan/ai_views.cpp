@@ -68,9 +68,9 @@ bool Names(const Json& table, const AiView& view) {
 }  // namespace
 
 std::string StandInOfView(std::string_view select, std::string_view query) {
-  return fmt::format("{} FROM (SELECT error({}) AS {}, {}{} WHERE {}", select,
+  return fmt::format("{} FROM (SELECT error({}) AS {}, {}{}", select,
                      sql::QuoteString(kStandInError), kStandInColumn, sql::QuoteString(query),
-                     kStandInMark, kStandInColumn);
+                     kStandInMark);
 }
 
 std::string QueryOfStandIn(std::string_view create_sql) {
@@ -127,8 +127,7 @@ class AiViews::Expansion {
   Json Item(const AiView& view, const Json& table, const std::vector<std::string>& ctes) {
     const std::string_view alias = sql::AliasOf(table);
     const std::string_view name = alias.empty() ? sql::TextMember(table, "table_name") : alias;
-    Json tree = sql::ReadTree(catalog_.Parse(
-        fmt::format("SELECT * FROM ({}\n) AS {}", view.query, sql::QuoteIdentifier(name))));
+    Json tree = Parse(view, name);
     if (!view.current || view.hidden) NameItsTables(tree, view);
     std::vector<std::string> own;
     CteNames(tree, own);
@@ -140,6 +139,16 @@ class AiViews::Expansion {
     if (renamed) item["column_name_alias"] = table["column_name_alias"];
     if (table.contains("sample")) item["sample"] = table["sample"];
     return item;
+  }
+
+  /// Places in the text of a view are none of the statement's.
+  Json Parse(const AiView& view, std::string_view name) const {
+    try {
+      return sql::ReadTree(catalog_.Parse(
+          fmt::format("SELECT * FROM ({}\n) AS {}", view.query, sql::QuoteIdentifier(name))));
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("in the view {}: {}", view.name, error.what()));
+    }
   }
 
   /// Names in the query of a view are first looked for where the view is.

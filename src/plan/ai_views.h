@@ -29,7 +29,7 @@ inline constexpr std::string_view kStandInColumn = "quail_rows";
 inline constexpr std::string_view kStandInError =
     "a view with AI calls is read by Quail alone, in queries";
 /// What the text of every stand-in contains.
-inline constexpr std::string_view kStandInMark = " AS quail_view)";
+inline constexpr std::string_view kStandInMark = " AS quail_view) WHERE quail_rows";
 /// The query that is held by a CREATE VIEW of the engine's; empty where that is another one.
 std::string QueryOfStandIn(std::string_view create_sql);
 

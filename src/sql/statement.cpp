@@ -192,6 +192,7 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
   if (cut.kind == StatementKind::kCreateView) ReadViewName(view, statement);
   statement.quoted_names = QuotedNames(view, cut);
   statement.gives_rows = cut.dropped == 0 && GivesRows(view);
+  statement.summarizes = view.WordAt(0, "SUMMARIZE");
   ReadCreate(view, statement);
   ReadCopyFile(view, cut.end, statement);
   if (!before.sql.empty()) {
@@ -266,6 +267,30 @@ std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& r
   return statement;
 }
 
+/// SUMMARIZE name as SUMMARIZE SELECT * FROM name.
+std::optional<Statement> ReadSummaryOfTable(const View& view, const DialectRules& rules) {
+  if (!view.WordAt(0, "SUMMARIZE") || !view.NameAt(1)) return std::nullopt;
+  constexpr std::string_view kSelect = "SELECT * FROM ";
+  Statement statement;
+  statement.kind = StatementKind::kQuery;
+  statement.gives_rows = statement.summarizes = true;
+  statement.before = "SUMMARIZE ";
+  statement.before_map.Stay(0, view.tokens[0].offset);
+  const Translation name = TranslateTokens(view, 1, view.tokens.size(), rules);
+  statement.query = fmt::format("{}{}", kSelect, name.sql);
+  statement.map.Stay(0, view.tokens[1].offset);
+  statement.map.Append(kSelect.size(), name.map);
+  return statement;
+}
+
+std::optional<Statement> ReadAsAsking(const View& view, const DialectRules& rules) {
+  if (auto change = ReadChange(view, rules)) return change;
+  const auto cut = CutBehindCtes(view);
+  if (cut && cut->kind == StatementKind::kQuery) return CutStatementAt(view, *cut, rules);
+  if (auto summary = ReadSummaryOfTable(view, rules)) return summary;
+  return ReadCopyOfTable(view, rules);
+}
+
 }  // namespace
 
 TextPosition Statement::Locate(std::string_view script, std::size_t query_offset) const {
@@ -303,11 +328,12 @@ std::optional<Statement> ReadAsAsking(std::string_view script, const ScriptPart&
                                       Dialect dialect) {
   const std::vector<Token> tokens = LexPart(script, part, dialect);
   const View view{script.substr(0, part.offset + part.size), tokens};
-  const DialectRules& rules = RulesOf(dialect);
-  if (auto change = ReadChange(view, rules)) return change;
-  const auto cut = CutBehindCtes(view);
-  if (cut && cut->kind == StatementKind::kQuery) return CutStatementAt(view, *cut, rules);
-  return ReadCopyOfTable(view, rules);
+  const std::size_t words = !view.WordAt(0, "EXPLAIN") ? 0 : view.WordAt(1, "ANALYZE") ? 2 : 1;
+  auto read = ReadAsAsking({view.text, view.tokens.subspan(words)}, RulesOf(dialect));
+  if (read && words > 0) {
+    read->kind = words == 2 ? StatementKind::kExplainAnalyze : StatementKind::kExplain;
+  }
+  return read;
 }
 
 std::optional<std::size_t> FindName(std::string_view script, const ScriptPart& part,

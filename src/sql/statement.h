@@ -42,6 +42,7 @@ struct Statement {
   std::string refusal;       ///< of kOther with AI calls: what to say where the syntax is right
   std::string before;        ///< "CREATE TABLE x AS ", "COPY ("; empty for a plain query
   bool gives_rows = false;   ///< no query, but of a kind that returns rows: SHOW, .. RETURNING
+  bool summarizes = false;   ///< SUMMARIZE: `before` changes nothing
   std::string query;
   std::string after;
   SourceMap map;         ///< from offsets of `query` to offsets of the script
@@ -73,7 +74,9 @@ struct Statement {
   bool resets = false;  ///< kSet: to what it was without any SET
 
   /// Whether running it changes a table or a file, rather than only giving rows.
-  bool changes_data() const { return !before.empty() || !after.empty() || !then.empty(); }
+  bool changes_data() const {
+    return !summarizes && (!before.empty() || !after.empty() || !then.empty());
+  }
   /// Where an offset of `query` lies in the user's script.
   TextPosition Locate(std::string_view script, std::size_t query_offset) const;
 };
@@ -89,9 +92,9 @@ struct ParameterValue {
 Statement ReadStatement(std::string_view script, const ScriptPart& part, Dialect dialect,
                         std::span<const ParameterValue> values = {});
 
-/// UPDATE, DELETE, COPY name TO and WITH .. INSERT as they are read where a query asks, though no
-/// AI call is in their text: for names that stand for one. nullopt for other statements. Throws as
-/// ReadStatement.
+/// UPDATE, DELETE, COPY name TO, SUMMARIZE name, WITH .. INSERT and EXPLAIN of these as they are
+/// read where a query asks, though no AI call is in their text: for names that stand for one.
+/// nullopt for other statements. Throws as ReadStatement.
 std::optional<Statement> ReadAsAsking(std::string_view script, const ScriptPart& part,
                                       Dialect dialect);
 

@@ -82,6 +82,11 @@ std::optional<Cut> CutCopy(const View& view) {
   return Cut{StatementKind::kQuery, 0, 2, *to - 1};
 }
 
+std::optional<Cut> CutSummarize(const View& view) {
+  if (!view.WordAt(0, "SUMMARIZE") || !view.QueryBeginsAt(1)) return std::nullopt;
+  return Cut{StatementKind::kQuery, 0, 1, view.tokens.size()};
+}
+
 }  // namespace
 
 std::optional<Cut> CutBehindCtes(const View& view) {
@@ -111,7 +116,8 @@ Cut CutStatement(const View& view) {
   }
   if (const auto cut = CutBehindCtes(view)) return *cut;
   if (view.QueryBeginsAt(dropped)) return {kind, dropped, dropped, end};
-  for (const auto& cut : {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view)}) {
+  for (const auto& cut :
+       {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view), CutSummarize(view)}) {
     if (cut) return *cut;
   }
   return {StatementKind::kOther, 0, 0, end};
