@@ -125,10 +125,10 @@ Seconds MeasureProducts(const WeightSource& weights, const ModelSpec& spec,
 cpu::CpuOptions OptionsOf(const char* type, std::size_t threads) {
   cpu::CpuOptions options;
   options.threads = threads;
-  const bool bf16 = std::strcmp(type, "f32") != 0 && cpu::Bf16IsFast();
-  options.type =
-      bf16 || std::strcmp(type, "bf16") == 0 ? cpu::ElementType::kBf16 : cpu::ElementType::kF32;
   if (std::strcmp(type, "int8") == 0) options.products = cpu::ProductType::kInt8;
+  options.type = cpu::BestType(options.products);
+  if (std::strcmp(type, "f32") == 0) options.type = cpu::ElementType::kF32;
+  if (std::strcmp(type, "bf16") == 0) options.type = cpu::ElementType::kBf16;
   return options;
 }
 

@@ -44,12 +44,9 @@ std::vector<Setting> Settings() {
   }
   settings.push_back(
       {spec::ModelFamily::kQwen2, ElementType::kF32, {}, std::nullopt, ProductType::kInt8});
-  if (!infer::cpu::SupportedBf16Units().empty()) {
-    settings.push_back({spec::ModelFamily::kQwen3,
-                        ElementType::kBf16,
-                        {},
-                        infer::cpu::SupportedBf16Units().back(),
-                        ProductType::kInt8});
+  if (infer::cpu::BestType(ProductType::kInt8) == ElementType::kBf16) {
+    settings.push_back(
+        {spec::ModelFamily::kQwen3, ElementType::kBf16, {}, std::nullopt, ProductType::kInt8});
   }
   return settings;
 }

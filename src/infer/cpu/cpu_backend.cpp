@@ -49,21 +49,11 @@ class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options)
       : kernels_(options.kernels != nullptr ? *options.kernels : SelectKernels(options.isa)),
-        engine_(options.type.value_or(Bf16IsFast() ? ElementType::kBf16 : ElementType::kF32),
-                options.products, kernels_),
+        engine_(options.type.value_or(BestType(options.products)), options.products, kernels_),
         pool_(options.threads),
         elements_(kernels_, engine_.type()),
         weights_(engine_, pool_, elements_) {
-    if (engine_.type() == ElementType::kBf16) {
-      if (SupportedBf16Units().empty()) {
-        throw Error(ErrorCode::kDevice, "this processor has no bf16 products");
-      }
-      bf16_ = options.bf16 != nullptr ? options.bf16 : &SelectBf16Kernels();
-      // The tiles of AMX multiply bf16 faster than VNNI bytes.
-      if (options.products == ProductType::kInt8 && bf16_->unit == Bf16Unit::kAvx512) {
-        int8_ = options.int8 != nullptr ? options.int8 : SelectInt8Attention();
-      }
-    }
+    if (engine_.type() == ElementType::kBf16) ChooseAttention(options);
     info_.backend = "cpu";
     info_.device = ProcessorName();
     info_.threads = static_cast<std::int32_t>(pool_.size());
@@ -130,6 +120,7 @@ class CpuBackend final : public Backend {
     std::int64_t row = 0;
   };
 
+  void ChooseAttention(const CpuOptions& options);
   std::int64_t hidden() const { return spec_.hidden; }
   const StoredWeight& weight(WeightId id) const { return weights_[id]; }
   const float* vector(WeightId id) const { return weights_.vector(id); }
@@ -164,6 +155,21 @@ class CpuBackend final : public Backend {
 };
 
 // ---- Loading ----
+
+/// Of keys and values in bf16.
+void CpuBackend::ChooseAttention(const CpuOptions& options) {
+  if (options.bf16 != nullptr || !SupportedBf16Units().empty()) {
+    bf16_ = options.bf16 != nullptr ? options.bf16 : &SelectBf16Kernels();
+  }
+  // The tiles of AMX multiply bf16 faster than VNNI bytes.
+  const bool tiles = bf16_ != nullptr && bf16_->unit == Bf16Unit::kAmx;
+  if (options.products == ProductType::kInt8 && !tiles) {
+    int8_ = options.int8 != nullptr ? options.int8 : SelectInt8Attention();
+  }
+  if (bf16_ == nullptr && int8_ == nullptr) {
+    throw Error(ErrorCode::kDevice, "this processor has no bf16 products");
+  }
+}
 
 void CpuBackend::Configure(const BackendModel& model) {
   QUAIL_CHECK(weights_.empty());
@@ -474,6 +480,12 @@ ChunkResult CpuBackend::Wait(Chunk& base) {
 }
 
 }  // namespace
+
+ElementType BestType(ProductType products) {
+  // Attention of bytes reads bf16 and multiplies none.
+  const bool bytes = products == ProductType::kInt8 && SelectInt8Attention() != nullptr;
+  return bytes || Bf16IsFast() ? ElementType::kBf16 : ElementType::kF32;
+}
 
 std::unique_ptr<Backend> CreateCpuBackend(const CpuOptions& options) {
   return std::make_unique<CpuBackend>(options);

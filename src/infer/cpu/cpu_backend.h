@@ -12,10 +12,13 @@
 
 namespace quail::infer::cpu {
 
+/// Of activations, keys and values, the fastest here: bf16 where Bf16IsFast() or attention is of
+/// bytes, else f32.
+ElementType BestType(ProductType products);
+
 struct CpuOptions {
-  std::size_t threads = 0;  ///< 0: one per core that this process may use
-  /// Of activations, keys and values; default: bf16 where Bf16IsFast(), else f32.
-  std::optional<ElementType> type;
+  std::size_t threads = 0;          ///< 0: one per core that this process may use
+  std::optional<ElementType> type;  ///< default: BestType(products)
   std::optional<Isa> isa;  ///< of our own loops; default: the best here. oneDNN chooses for itself.
   const CpuKernels* kernels = nullptr;  ///< instead of those of `isa`, for tests that plant faults
   const Bf16Kernels* bf16 = nullptr;    ///< of attention where `type` is bf16; default: the best
