@@ -425,6 +425,17 @@ TEST(ModelParityShapes, ChunksOfLargeModelsAreSmall) {
   EXPECT_EQ(tokens("qwen3-4b-fp8", 1), 128);
 }
 
+TEST(ModelParityShapes, HeadsWithoutRoomForAScaleAreRefusedByInt8) {
+  if (infer::cpu::SelectInt8Attention() == nullptr) GTEST_SKIP() << "skipped: no AVX-512 VNNI here";
+  CpuOptions options{1, ElementType::kBf16, {}};
+  options.products = ProductType::kInt8;
+  options.bf16 = &infer::cpu::Avx512Bf16Kernels();
+  const auto backend = infer::cpu::CreateCpuBackend(options);
+  spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);
+  spec.head_dim = 2;
+  EXPECT_THROW(backend->Configure({spec, {std::vector<float>(1)}}), Error);
+}
+
 TEST(ModelParityShapes, ACancelledPassSaysSo) {
   const spec::ModelSpec spec = TinySpec(spec::ModelFamily::kLlama);
   LoadedModel loaded(spec, *infer::CreateRandomWeights(spec, 3), {1, ElementType::kF32, {}});

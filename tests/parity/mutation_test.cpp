@@ -291,20 +291,19 @@ void NothingAdded(const infer::cpu::Int8Rows& rows, const infer::cpu::Int8Block&
   std::fill_n(rows.output, std::int64_t{rows.count} * block.width, 0.0F);
 }
 
-void ScaleOfOneKey(const std::int8_t* codes, const float* largest, infer::cpu::Int8Block* block) {
-  const std::vector<float> first(infer::cpu::kKeyBlock, 0.1F * largest[0]);
-  RightInt8().pack_keys(codes, first.data(), block);
+void ScaleOfOneKey(const infer::cpu::Int8Vectors& keys, infer::cpu::Int8Block* block) {
+  RightInt8().pack_keys(keys, block);
+  block->key_scale.fill(0.1F * block->key_scale[0]);
 }
 
-void ValuesInKeyOrder(const std::int8_t* codes, const float* largest,
-                      infer::cpu::Int8Block* block) {
-  RightInt8().pack_values(codes, largest, block);
+void ValuesInKeyOrder(const infer::cpu::Int8Vectors& values, infer::cpu::Int8Block* block) {
+  RightInt8().pack_values(values, block);
   std::rotate(block->values, block->values + 4 * block->width,
               block->values + std::int64_t{infer::cpu::kKeyBlock} * block->width);
 }
 
-void NoScaleOfValues(const std::int8_t* codes, const float* largest, infer::cpu::Int8Block* block) {
-  RightInt8().pack_values(codes, largest, block);
+void NoScaleOfValues(const infer::cpu::Int8Vectors& values, infer::cpu::Int8Block* block) {
+  RightInt8().pack_values(values, block);
   block->log_value_scale.fill(0);
 }
 

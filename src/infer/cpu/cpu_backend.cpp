@@ -137,6 +137,7 @@ class CpuBackend final : public Backend {
   void PlaceQueries(CpuChunk& chunk, const QkvWeights& weights, std::int64_t index, float* row);
   void PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights, const KvPlace& place,
                           float* key_row, float* value_row);
+  void StoreVector(const float* vector, std::byte* out) const;
   void NormedRow(const CpuChunk& chunk, std::int32_t row, float* out) const;
 
   const CpuKernels& kernels_;
@@ -175,6 +176,10 @@ void CpuBackend::Configure(const BackendModel& model) {
   QUAIL_CHECK(weights_.empty());
   spec_ = model.spec;
   rope_ = model.rope;
+  if (int8_ != nullptr && spec_.head_dim < kLeastInt8Dim) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("int8 with heads of {} values", spec_.head_dim));
+  }
   info_.preferred_chunk_tokens = PreferredChunkTokens(spec_, pool_.size());
   QUAIL_CHECK_EQ(rope_.inverse_frequencies.size(), static_cast<std::size_t>(spec_.head_dim / 2));
 }
@@ -346,13 +351,19 @@ void CpuBackend::PlaceKeysAndValues(CpuChunk& chunk, const QkvWeights& weights,
     kernels_.rotate(key, chunk.memory->cosine.floats() + rotation,
                     chunk.memory->sine.floats() + rotation, dim / 2, key);
     const std::size_t offset = static_cast<std::size_t>(head * chunk.row_room + index) * bytes;
-    elements_.Store(key, dim, chunk.memory->keys.data() + offset);
-    elements_.Store(value, dim, chunk.memory->values.data() + offset);
+    StoreVector(key, chunk.memory->keys.data() + offset);
+    StoreVector(value, chunk.memory->values.data() + offset);
     if (slot < 0) continue;
     QUAIL_CHECK_LT(slot, kv_.slots());
     std::memcpy(kv_.Keys(layer, head, slot), chunk.memory->keys.data() + offset, bytes);
     std::memcpy(kv_.Values(layer, head, slot), chunk.memory->values.data() + offset, bytes);
   }
+}
+
+/// A key or value as attention takes it.
+void CpuBackend::StoreVector(const float* vector, std::byte* out) const {
+  elements_.Store(vector, spec_.head_dim, out);
+  if (int8_ != nullptr) int8_->quantise(reinterpret_cast<std::uint16_t*>(out), spec_.head_dim);
 }
 
 void CpuBackend::Attention(Chunk& base, std::int32_t layer) {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "infer/weights/block_formats.h"
@@ -67,6 +69,21 @@ struct Case {
     return output;
   }
 
+  /// Codes [64, width] of vectors bf16 [64, dim], each with its largest magnitude.
+  std::vector<std::int8_t> Quantised(const Int8Attention& attention,
+                                     std::vector<std::uint16_t> vectors) const {
+    const std::size_t width = PaddedWidth(dim);
+    std::vector<std::int8_t> codes(2 * kKeys * width);
+    for (std::size_t i = 0; i < kKeys; ++i) {
+      std::uint16_t* vector = vectors.data() + i * dim;
+      attention.quantise(vector, static_cast<std::int32_t>(dim));
+      std::int8_t* row = codes.data() + 2 * i * width;
+      std::memcpy(row, vector, dim);
+      std::memcpy(row + width, reinterpret_cast<std::int8_t*>(vector) + dim, sizeof(float));
+    }
+    return codes;
+  }
+
   /// The same of rows [first, first + count), worked on together.
   std::vector<float> Attend(const Int8Attention& attention, std::size_t first,
                             std::size_t count) const {
@@ -74,32 +91,30 @@ struct Case {
     const auto d = static_cast<std::int32_t>(dim), w = static_cast<std::int32_t>(width);
     std::vector<std::uint8_t> codes(count * width);
     std::vector<float> scales(count), output(count * width);
-    std::vector<LaneSoftmax> states(count);
+    std::vector<float> maxima(count, -std::numeric_limits<float>::infinity()), sums(count * 16);
     for (std::size_t i = 0; i < count; ++i) {
       scales[i] = attention.quantise_query(queries.data() + (first + i) * dim, d, w,
                                            codes.data() + i * width);
     }
     std::vector<std::int8_t> packed_keys(kKeys * width), packed_values(kKeys * width);
-    std::vector<std::int8_t> rows_of_codes(kKeys * width);
-    std::vector<float> largest(kKeys);
     for (std::size_t b = 0; b < 2; ++b) {
       Int8Block block;
       block.width = w;
       block.keys = packed_keys.data();
       block.values = packed_values.data();
-      attention.quantise({keys[b].data(), kKeyBlock, d, w, rows_of_codes.data(), largest.data()});
-      attention.pack_keys(rows_of_codes.data(), largest.data(), &block);
-      attention.quantise({values[b].data(), kKeyBlock, d, w, rows_of_codes.data(), largest.data()});
-      attention.pack_values(rows_of_codes.data(), largest.data(), &block);
+      const std::vector<std::int8_t> key_codes = Quantised(attention, keys[b]);
+      const std::vector<std::int8_t> value_codes = Quantised(attention, values[b]);
+      const auto stride = static_cast<std::int64_t>(2 * width);
+      attention.pack_keys({key_codes.data(), stride, w}, &block);
+      attention.pack_values({value_codes.data(), stride, w}, &block);
       attention.attend({static_cast<std::int32_t>(count), codes.data(), scales.data(),
-                        visible[b].data() + first, states.data(), output.data()},
+                        visible[b].data() + first, maxima.data(), sums.data(), output.data()},
                        block);
     }
     std::vector<float> result;
     for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t j = 0; j < dim; ++j) {
-        result.push_back(output[i * width + j] / states[i].sum());
-      }
+      const float sum = std::accumulate(&sums[16 * i], &sums[16 * i] + 16, 0.0F);
+      for (std::size_t j = 0; j < dim; ++j) result.push_back(output[i * width + j] / sum);
     }
     return result;
   }
