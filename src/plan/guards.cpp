@@ -1,24 +1,19 @@
 #include "plan/guards.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "fmt/format.h"
+#include "plan/row_values.h"
 
 namespace quail::plan {
 
 namespace {
 
 using sql::Json;
-
-/// What calls commonly stand in; a macro of a user may aggregate.
-constexpr std::array<std::string_view, 12> kOfOneRow = {
-    "struct_extract", "nullif", "concat", "greatest", "least", "round",
-    "floor",          "ceil",   "abs",    "upper",    "lower", "length"};
 
 bool Contains(const Json& node, const char* mark) {
   if (node.is_object() && node.contains(mark)) return true;
@@ -47,7 +42,8 @@ class GuardWalk {
     if (type == "OPERATOR_COALESCE") return VisitCoalesce(node["children"]);
     if (sql::ClassOf(node) == "CASE") return VisitCase(node, use);
     const auto around = guard_;
-    const bool other_rows = several_sets_ ? MayAggregate(node) : sql::ClassOf(node) == "WINDOW";
+    const bool other_rows =
+        several_sets_ ? MayAggregate(node, writer_.catalog()) : sql::ClassOf(node) == "WINDOW";
     if (other_rows) guard_ = nullptr;
     for (const Json& child : node) {
       if (child.is_structured()) VisitAny(child);
@@ -126,13 +122,6 @@ class GuardWalk {
 }  // namespace
 
 bool ContainsLookup(const Json& node) { return Contains(node, kCallMark); }
-
-bool MayAggregate(const Json& node) {
-  if (sql::ClassOf(node) == "WINDOW") return true;
-  const std::string function = sql::FunctionName(node);
-  return !function.empty() && !node.value("is_operator", false) &&
-         std::ranges::find(kOfOneRow, function) == kOfOneRow.end();
-}
 
 bool ContainsOnDemand(const Json& node) { return Contains(node, kOnDemandMark); }
 

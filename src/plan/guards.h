@@ -25,10 +25,6 @@ bool ContainsOnDemand(const sql::Json& node);
 /// Whether a lookup of a planned call is at or below `node`, nested queries included.
 bool ContainsLookup(const sql::Json& node);
 
-/// Whether what is below a node may be about other rows than the node itself: an aggregate, a
-/// window.
-bool MayAggregate(const sql::Json& node);
-
 /// The guards up to `guard` and behind `from`, as one condition; empty where there are none.
 /// REQUIRES: `from` is among them, or null.
 std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard* from = nullptr);

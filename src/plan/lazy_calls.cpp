@@ -8,6 +8,7 @@
 
 #include "fmt/format.h"
 #include "plan/ai_call.h"
+#include "plan/row_values.h"
 
 namespace quail::plan {
 
@@ -20,16 +21,15 @@ bool IsLookup(const Json& node) { return node.is_object() && node.contains(kOnDe
 bool IsConditional(const Json& node) {
   const std::string_view type = sql::TypeOf(node);
   return type == "CONJUNCTION_AND" || type == "CONJUNCTION_OR" || type == "OPERATOR_COALESCE" ||
-         sql::ClassOf(node) == "CASE";
+         sql::ClassOf(node) == "CASE" || sql::ClassOf(node) == "LAMBDA";
 }
 
 /// Whether each lookup on demand in `node` is read wherever `node` is, of the same row.
-bool AlwaysReadsLookups(const Json& node) {
-  if (!node.is_structured() || IsLookup(node)) return true;
-  if (node.is_object() && (IsConditional(node) || MayAggregate(node))) {
-    return !ContainsOnDemand(node);
-  }
-  return std::all_of(node.begin(), node.end(), AlwaysReadsLookups);
+bool AlwaysReadsLookups(const Json& node, Catalog& catalog) {
+  if (!node.is_structured() || !ContainsOnDemand(node) || IsLookup(node)) return true;
+  if (node.is_object() && (IsConditional(node) || MayAggregate(node, catalog))) return false;
+  return std::all_of(node.begin(), node.end(),
+                     [&](const Json& child) { return AlwaysReadsLookups(child, catalog); });
 }
 
 /// Whether a term is NULL, and so not TRUE, while its verdict is undecided: a verdict or NOT of
@@ -177,7 +177,8 @@ class LazyWalk {
 
   /// What comes next waits for the verdicts that `part` reads, where that can be told of it.
   void AddStop(Turns& turns, const Json& part) {
-    if (!ContainsOnDemand(part) || !CanRepeat(part) || !AlwaysReadsLookups(part)) return;
+    if (!ContainsOnDemand(part) || !CanRepeat(part) || !AlwaysReadsLookups(part, writer_.catalog()))
+      return;
     std::string decided;
     CollectDecided(part, decided);
     turns.Add(writer_.ParseExpression(fmt::format("NOT ({})", decided)), Parsed("NULL"));

@@ -19,15 +19,16 @@ constexpr std::array<std::string_view, 5> kScalars = {"nullif", "prompt", "quail
 
 }  // namespace
 
+bool MayAggregate(const Json& node, Catalog& catalog) {
+  const std::string_view kind = sql::ClassOf(node);
+  if (kind == "WINDOW") return true;
+  if (kind != "FUNCTION" || node.value("is_operator", false) || IsAiCall(node)) return false;
+  const std::string name = sql::FunctionName(node);
+  return std::ranges::find(kScalars, name) == kScalars.end() && !catalog.IsScalar(name);
+}
+
 bool IsOfEachRow(const Json& node, Catalog& catalog) {
-  if (sql::ClassOf(node) == "WINDOW" || sql::ClassOf(node) == "SUBQUERY") return false;
-  const bool is_operator = node.is_object() && node.value("is_operator", false);
-  if (sql::ClassOf(node) == "FUNCTION" && !is_operator && !IsAiCall(node)) {
-    const std::string name = sql::FunctionName(node);
-    if (std::ranges::find(kScalars, name) == kScalars.end() && !catalog.IsScalar(name)) {
-      return false;
-    }
-  }
+  if (sql::ClassOf(node) == "SUBQUERY" || MayAggregate(node, catalog)) return false;
   if (!node.is_structured()) return true;
   return std::ranges::all_of(node, [&](const Json& child) { return IsOfEachRow(child, catalog); });
 }

@@ -5,6 +5,10 @@
 
 namespace quail::plan {
 
+/// Whether what is below a node may be about other rows than the node itself: an aggregate, a
+/// window.
+bool MayAggregate(const sql::Json& node, Catalog& catalog);
+
 /// Whether `node`, expressions with or without AI calls, has a value for each row, and there is no
 /// row more or less for it: no aggregates, windows, subqueries, and nothing like unnest.
 bool IsOfEachRow(const sql::Json& node, Catalog& catalog);

@@ -38,6 +38,7 @@ class SqlWriter {
   sql::Json MakeAnd(std::vector<sql::Json> terms) const;
   const sql::Json& star() const { return star_; }
   const sql::Json& truth() const { return truth_; }
+  Catalog& catalog() const { return catalog_; }
 
  private:
   void NameCrossJoins(sql::Json& node, bool inside_join) const;
