@@ -6,10 +6,10 @@
 
 WORKDIR (default: build/judge) keeps all stages; one that is there already is not made again. `./dev judge-train` installs
 what this needs: PyTorch with a CUDA GPU, numpy, tokenizers, safetensors. The trainings are the plan `recipe` of judge_plan.py,
-within 20 minutes of an H200 for one seed or two and as much again for every two more (the shipped adapter took 18). Of
-several seeds the one with the best AUC on unseen kinds, or their mean where that is better, is written to WORKDIR/adapter.safetensors,
-with --install to models/. --before packs the test rows that the programs of an older commit make, so that a table shows old and new
-rules side by side. --extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
+within 20 minutes of an H200 for one seed or two and as much again for every two more (two seeds took 19). Of several seeds the one
+with the best AUC on unseen kinds is written to WORKDIR/adapter.safetensors, with --install to models/; their mean is only measured.
+--before packs the test rows that the programs of an older commit make, so that a table shows old and new rules side by side.
+--extra goes to every training: "--steps 2 --batch 4" tries the program without a GPU.
 """
 import argparse
 import pathlib
@@ -57,25 +57,25 @@ def prepare(work, gguf, speeches, before):
 
 
 def train(work, seeds, extra):
-    """Runs what is not there yet; returns the .npz of the seeds and of their mean."""
+    """Runs what is not there yet; returns the .npz of the seeds, and a list of that of their mean, empty for one seed."""
     runs = work / 'runs'
     run('judge_plan.py', work / 'pack', runs, 'recipe', '--gpus', 0, '--extra', extra,
         '--seconds', PLAN_SECONDS * -(-len(seeds) // 2), '--seeds', *seeds)
     if not (runs / 'raw.npz').exists():
         run('judge_train.py', work / 'pack', runs / 'raw', '--raw')
-    trained = [runs / f's{seed}.npz' for seed in seeds] + ([runs / 'mean.npz'] if len(seeds) > 1 else [])
-    missing = [path.stem for path in trained if not path.exists()]
+    trained, mean = [runs / f's{seed}.npz' for seed in seeds], [runs / 'mean.npz'] if len(seeds) > 1 else []
+    missing = [path.stem for path in trained + mean if not path.exists()]
     if missing:
         sys.exit(f'not trained: {", ".join(missing)}; see the .log files in {runs}')
-    return trained
+    return trained, mean
 
 
-def best_on_kinds(data, runs):
-    """The run with the largest AUC on unseen kinds; domain tests choose nothing."""
+def best_first(data, runs):
+    """The runs in falling order of their AUC on unseen kinds; domain tests choose nothing."""
     rows = read_rows(data)
     of = np.array([row['split'] == 'kind' for row in rows])
     truths = np.array([row['truth'] for row in rows], int)[of]
-    return max(runs, key=lambda path: auc(np.load(path)['margins'][:len(rows)][of], truths))
+    return sorted(runs, key=lambda path: -auc(np.load(path)['margins'][:len(rows)][of], truths))
 
 
 def main():
@@ -93,11 +93,10 @@ def main():
     prepare(work, arguments.gguf, arguments.speeches, arguments.before)
     if arguments.prepare:
         return
-    runs = train(work, arguments.seeds, arguments.extra)
-    best = best_on_kinds(work / 'data', runs)
-    runs.sort(key=lambda path: path != best)
-    run('judge_table.py', work / 'data', *runs, '--base', work / 'runs/raw.npz', '--gguf', arguments.gguf, '--adapter',
-        best.with_suffix('.safetensors'), work / 'adapter.safetensors')
+    seeds, mean = train(work, arguments.seeds, arguments.extra)
+    seeds = best_first(work / 'data', seeds)
+    run('judge_table.py', work / 'data', *seeds, *mean, '--base', work / 'runs/raw.npz', '--gguf', arguments.gguf, '--adapter',
+        seeds[0].with_suffix('.safetensors'), work / 'adapter.safetensors')
     if arguments.install:
         shutil.copy(work / 'adapter.safetensors', ADAPTER)
 
