@@ -167,6 +167,17 @@ Translation TranslateTokens(const View& view, std::size_t begin, std::size_t end
   return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
 }
 
+/// The options of the engine's EXPLAIN are about its own plan.
+void RefuseExplainOptions(const View& view) {
+  const bool options = view.WordAt(0, "EXPLAIN") && view.SymbolAt(1, "(") &&
+                       (view.WordAt(2, "ANALYZE") || view.WordAt(2, "FORMAT"));
+  if (!options) return;
+  throw Error(ErrorCode::kUnsupported,
+              "EXPLAIN (..) beside AI calls is not supported yet: write EXPLAIN or EXPLAIN "
+              "ANALYZE; the option --explain=json gives the plan as JSON",
+              base::Locate(view.text, view.tokens[1].offset));
+}
+
 Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& rules) {
   const Translation before =
       TranslateTokens(view, std::max(cut.dropped, cut.ctes_end), cut.begin, rules);
@@ -181,6 +192,7 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
   Statement statement;
   statement.kind = cut.kind;
   statement.has_ai = query.has_ai;
+  if (query.has_ai) RefuseExplainOptions(view);
   if (cut.ctes_end > 0) {
     Translation ctes = TranslateTokens(view, 0, cut.ctes_end, rules);
     statement.has_ai |= ctes.has_ai;
