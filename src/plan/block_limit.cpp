@@ -13,18 +13,10 @@ using sql::Json;
 
 namespace {
 
-std::optional<std::uint64_t> Count(const Json& modifier, const char* key) {
-  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
-  const auto constant = sql::ConstantOf(modifier[key]);
-  if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
-  if (constant->number < 0 || constant->number > 1e15) return std::nullopt;
-  const auto count = static_cast<std::uint64_t>(constant->number);
-  return static_cast<double>(count) == constant->number ? std::optional(count) : std::nullopt;
-}
-
 /// Whether LIMIT and OFFSET are constants.
 bool HasConstantCounts(const Json& modifier) {
-  return !modifier["limit"].is_null() && Count(modifier, "limit") && Count(modifier, "offset");
+  return !modifier["limit"].is_null() && ConstantCount(modifier, "limit") &&
+         ConstantCount(modifier, "offset");
 }
 
 }  // namespace
@@ -49,7 +41,8 @@ void BlockBinder::SetLimit() {
     if (!counted) return;
   }
   if (!HasConstantCounts(modifiers[0])) return;
-  RowLimit limit{*Count(modifiers[0], "limit") + *Count(modifiers[0], "offset"), {}};
+  RowLimit limit{*ConstantCount(modifiers[0], "limit") + *ConstantCount(modifiers[0], "offset"),
+                 {}};
   for (std::size_t i = first_conjunct_; i < plan.ai_conjuncts.size(); ++i) {
     limit.conjuncts.push_back(i);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plan/ai_call.h"
+#include "plan/from_queries.h"
 #include "plan/row_values.h"
 #include "plan/volatile_functions.h"
 #include "sql/lexer.h"
@@ -18,13 +19,6 @@ namespace quail::plan {
 namespace {
 
 using sql::Json;
-
-/// A query among the items of FROM.
-struct FromQuery {
-  Json* item = nullptr;
-  Json* query = nullptr;
-  bool inner = false;  ///< no join above it adds rows without it, or takes some by their position
-};
 
 /// The columns that a part of a statement may read, by name in lower case.
 struct ReadNames {
@@ -56,90 +50,12 @@ ReadNames NamesIn(const Json& node, const Json* skipped = nullptr) {
   return names;
 }
 
-bool IsNull(const Json& node, const char* key) {
-  return !node.contains(key) || node[key].is_null();
-}
-
-bool IsEmpty(const Json& node, const char* key) { return !node.contains(key) || node[key].empty(); }
-
-bool IsInnerJoin(const Json& join) {
-  const std::string_view form = sql::TextMember(join, "ref_type");
-  return sql::TextMember(join, "join_type") == "INNER" && (form == "REGULAR" || form == "CROSS");
-}
-
-/// The queries of WITH that one FROM reads, by name in lower case.
-using ReadOnce = std::map<std::string, Json*>;
-
-void CollectCtes(Json& node, std::map<std::string, std::vector<Json*>>& found) {
-  std::size_t entry = 0;
-  for (const sql::CteEntry& cte : sql::CtesOf(node)) {
-    const bool renamed = !IsEmpty(node["cte_map"]["map"][entry++]["value"], "aliases");
-    found[sql::LowerCase(cte.name)].push_back(renamed ? nullptr : cte.query);
-  }
-  sql::ForEachChild(node, [&found](Json& child) { CollectCtes(child, found); });
-}
-
-void CountTables(const Json& node, std::map<std::string, std::size_t>& times) {
-  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
-    ++times[sql::LowerCase(sql::TextMember(node, "table_name"))];
-  }
-  if (!node.is_structured()) return;
-  for (const Json& child : node) CountTables(child, times);
-}
-
-ReadOnce CtesReadOnce(Json& tree) {
-  std::map<std::string, std::vector<Json*>> ctes;
-  CollectCtes(tree, ctes);
-  if (ctes.empty()) return {};
-  std::map<std::string, std::size_t> times;
-  CountTables(tree, times);
-  ReadOnce once;
-  for (const auto& [name, queries] : ctes) {
-    const auto found = times.find(name);
-    const bool read_once = found != times.end() && found->second == 1;
-    if (read_once && queries.size() == 1 && queries[0] != nullptr) once[name] = queries[0];
-  }
-  return once;
-}
-
-/// The query that an item of FROM is; null for other items.
-Json* QueryOf(Json& item, const ReadOnce& ctes) {
-  const std::string_view type = sql::TypeOf(item);
-  Json* query = nullptr;
-  if (type == "SUBQUERY" && item.contains("subquery") && item["subquery"].contains("node")) {
-    query = &item["subquery"]["node"];
-  } else if (type == "BASE_TABLE" && sql::TextMember(item, "schema_name").empty()) {
-    const auto cte = ctes.find(sql::LowerCase(sql::TextMember(item, "table_name")));
-    if (cte != ctes.end()) query = cte->second;
-  }
-  const bool plain = query != nullptr && sql::TypeOf(*query) == "SELECT_NODE";
-  return plain && IsNull(item, "sample") ? query : nullptr;
-}
-
-/// By which columns of an item may be qualified; empty: by none that is known here.
-std::string_view NameOf(const Json& item) {
-  const std::string_view alias = sql::AliasOf(item);
-  return alias.empty() ? sql::TextMember(item, "table_name") : alias;
-}
-
-/// False where FROM has items whose columns are not named by those who read them.
-bool CollectQueries(Json& from, bool inner, const ReadOnce& ctes, std::vector<FromQuery>& found) {
-  const std::string_view type = sql::TypeOf(from);
-  if (type == "JOIN") {
-    const bool below = inner && IsInnerJoin(from);
-    return sql::TextMember(from, "ref_type") != "NATURAL" &&
-           CollectQueries(from["left"], below, ctes, found) &&
-           CollectQueries(from["right"], below, ctes, found);
-  }
-  if (Json* query = QueryOf(from, ctes); query != nullptr) found.push_back({&from, query, inner});
-  return type == "BASE_TABLE" || type == "EMPTY" || type == "TABLE_FUNCTION" ||
-         type == "SUBQUERY" || type == "EXPRESSION_LIST";
-}
-
 /// Whether the rows of a query are those of its FROM that meet its WHERE, or some of them where it
 /// may have a `limit`.
 bool GivesItsRows(const Json& query, bool limit) {
-  if (!IsEmpty(query, "group_expressions") || !IsEmpty(query, "group_sets")) return false;
+  if (!query.value("group_expressions", Json()).empty() ||
+      !query.value("group_sets", Json()).empty())
+    return false;
   if (sql::TextMember(query, "aggregate_handling") != "STANDARD_HANDLING") return false;
   if (!IsNull(query, "having") || !IsNull(query, "qualify")) return false;
   if (!IsNull(query, "sample") || !query.contains("modifiers")) return false;
@@ -156,23 +72,6 @@ bool OrdersByPosition(const Json& query) {
              return sql::ConstantOf(order["expression"]) || sql::HasClass(order, "STAR");
            });
   });
-}
-
-/// The names by which the columns are known outside, empty where that is not told here; nullopt
-/// where positions are not either.
-std::optional<std::vector<std::string>> NamesOutside(const FromQuery& from) {
-  const Json& list = (*from.query)["select_list"];
-  const Json renamed = from.item->value("column_name_alias", Json::array());
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (sql::ClassOf(list[i]) == "STAR" && !renamed.empty()) return std::nullopt;
-    const std::vector<std::string> path = sql::ColumnPath(list[i]);
-    std::string name(sql::AliasOf(list[i]));
-    if (name.empty() && !path.empty()) name = path.back();
-    if (i < renamed.size()) name = renamed[i].get<std::string>();
-    names.push_back(std::move(name));
-  }
-  return names;
 }
 
 /// A query in FROM as the SELECT around it sees it.
@@ -206,8 +105,14 @@ class Narrowing {
     const auto names = NamesOutside(from);
     if (!names) return;
     DropUnread(around, from, *names);
-    if (from.inner && GivesItsRows(*from.query, false))
-      MoveTerms(around, {around, from, *names, nested});
+    if (!from.inner || !GivesItsRows(*from.query, false)) return;
+    const bool of_rows = std::ranges::all_of((*from.query)["select_list"], [&](const Json& item) {
+      return IsOfEachRow(item, catalog_);
+    });
+    if (!of_rows) return;
+    const Place place{around, from, *names, nested};
+    MoveTerms(around, place);
+    TakeLimit(place);
   }
 
   void DropUnread(const Json& around, const FromQuery& from,
@@ -255,8 +160,8 @@ class Narrowing {
     return mine == own.times.end() || mine->second != all->second;
   }
 
-  /// The name of an item alone is the whole row; without one the engine calls it unnamed_subquery,
-  /// the next one unnamed_subquery2 ..
+  /// The name of an item alone is the whole row; without one the engine calls it
+  /// unnamed_subquery, the next one unnamed_subquery2 ..
   static bool ReadsRow(const Json& node, const Json* skipped, std::string_view alias) {
     if (&node == skipped) return false;
     const std::vector<std::string> path = sql::ColumnPath(node);
@@ -272,11 +177,7 @@ class Narrowing {
   /// Moves the conditions about plain columns into the query.
   void MoveTerms(Json& around, const Place& place) {
     Json& query = *place.from.query;
-    const Json& list = query["select_list"];
     if (IsNull(around, "where_clause") || !IsNull(around, "sample")) return;
-    const bool of_rows =
-        std::ranges::all_of(list, [&](const Json& item) { return IsOfEachRow(item, catalog_); });
-    if (!of_rows) return;
     std::vector<const Json*> terms;
     AddTerms(around["where_clause"], terms);
     std::vector<Json> moved;
@@ -293,6 +194,46 @@ class Narrowing {
     if (!IsNull(query, "where_clause")) moved.insert(moved.begin(), query["where_clause"]);
     query["where_clause"] = writer_.MakeAnd(std::move(moved));
     around["where_clause"] = writer_.MakeAnd(std::move(kept));
+  }
+
+  /// LIMIT, with the order that it follows, leaves the same rows inside, where it spares calls.
+  void TakeLimit(const Place& place) {
+    const Json& around = place.around;
+    Json& query = *place.from.query;
+    const bool alone = place.from.item == &around["from_table"];
+    if (!alone || !GivesItsRows(around, true) || !IsNull(around, "where_clause")) return;
+    const Json& modifiers = around["modifiers"];
+    if (modifiers.empty() || modifiers.size() > 2 || !query["modifiers"].empty()) return;
+    const Json& limit = modifiers.back();
+    if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || IsNull(limit, "limit")) return;
+    const auto count = ConstantCount(limit, "limit");
+    const auto offset = ConstantCount(limit, "offset");
+    const bool of_rows = std::ranges::all_of(
+        around["select_list"], [&](const Json& item) { return IsOfEachRow(item, catalog_); });
+    if (!count || !offset || !of_rows) return;
+    Json taken = Json::array();
+    if (modifiers.size() == 2) {
+      taken.push_back(modifiers[0]);
+      if (!SpellOrder(taken[0], place)) return;
+    }
+    taken.push_back(limit);
+    taken.back()["limit"] = writer_.ParseExpression(std::to_string(*count + *offset));
+    taken.back()["offset"] = nullptr;
+    query["modifiers"] = std::move(taken);
+  }
+
+  bool SpellOrder(Json& modifier, const Place& place) {
+    if (sql::TypeOf(modifier) != "ORDER_MODIFIER") return false;
+    return std::ranges::all_of(modifier["orders"], [&](Json& order) {
+      Json& expression = order["expression"];
+      const bool renamed = sql::AnyNode(expression, [&](const Json& node) {
+        const std::vector<std::string> column = sql::ColumnPath(node);
+        return column.size() == 1 && IsSelectAlias(place.around, column[0]);
+      });
+      return !renamed && !ContainsAiCall(expression) && IsOfEachRow(expression, catalog_) &&
+             IsRepeatable(expression, {}) && sql::HasClass(expression, "COLUMN_REF") &&
+             !sql::HasClass(expression, "LAMBDA") && SpellInside(expression, place);
+    });
   }
 
   static void AddTerms(const Json& condition, std::vector<const Json*>& terms) {

@@ -33,4 +33,13 @@ bool IsOfEachRow(const Json& node, Catalog& catalog) {
   return std::ranges::all_of(node, [&](const Json& child) { return IsOfEachRow(child, catalog); });
 }
 
+std::optional<std::uint64_t> ConstantCount(const Json& modifier, const char* key) {
+  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
+  const auto constant = sql::ConstantOf(modifier[key]);
+  if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
+  if (constant->number < 0 || constant->number > 1e15) return std::nullopt;
+  const auto count = static_cast<std::uint64_t>(constant->number);
+  return static_cast<double>(count) == constant->number ? std::optional(count) : std::nullopt;
+}
+
 }  // namespace quail::plan
