@@ -161,16 +161,20 @@ class LazyWalk {
     }
   }
 
-  /// A macro of the engine's, which would read the first argument twice.
+  /// A macro of the engine's, which would read the first argument twice. That one is read where no
+  /// constant beside it makes the engine leave it out, as it does of `= NULL`.
   void VisitNullif(Json& node) {
     const auto arguments = sql::ArgumentsOf(node);
     for (const sql::FunctionArgument& argument : arguments) Visit(*argument.value, ValueUse::kAny);
     if (arguments.size() != 2 || !CanRepeat(*arguments[0].value)) return;
-    Json chosen = Parsed("CASE WHEN quail_x = quail_y THEN NULL ELSE quail_x END");
-    Json& equal = chosen["case_checks"][0]["when_expr"];
-    chosen["else_expr"] = Known(*arguments[0].value);
-    equal["left"] = std::move(*arguments[0].value);
-    equal["right"] = std::move(*arguments[1].value);
+    Json chosen = Parsed(
+        "CASE WHEN quail_x IS NULL THEN NULL WHEN quail_x = quail_y THEN NULL ELSE quail_x END");
+    Json known = Known(*arguments[0].value);
+    Json& checks = chosen["case_checks"];
+    checks[0]["when_expr"] = With("quail_x IS NULL", std::move(*arguments[0].value));
+    checks[1]["when_expr"]["left"] = known;
+    checks[1]["when_expr"]["right"] = std::move(*arguments[1].value);
+    chosen["else_expr"] = std::move(known);
     chosen["alias"] = std::string(sql::AliasOf(node));
     node = std::move(chosen);
   }
