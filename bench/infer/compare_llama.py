@@ -25,6 +25,7 @@ from pathlib import Path
 import llama_cpp as llama
 
 DOCUMENT, CHUNK, ANCHOR, PARTNER = 300, 2048, 4000, 15
+LOOPED = 8  # pairs one after the other, of those in a batch
 FTYPES = {"f32": 0, "bf16": 32, "q8_0": 7}
 
 
@@ -128,7 +129,7 @@ def joins(peer, pairs, rounds):
         peer.decode([(0, begin, anchor[begin:begin + CHUNK])])
 
     def loop():
-        for partner in partners[:8]:
+        for partner in partners[:LOOPED]:
             peer.decode([(0, ANCHOR, partner)])
             llama.llama_memory_seq_rm(peer.memory, 0, ANCHOR, -1)
 
@@ -139,7 +140,7 @@ def joins(peer, pairs, rounds):
         for number in range(1, pairs + 1):
             llama.llama_memory_seq_rm(peer.memory, number, -1, -1)
 
-    one = [8 / seconds for seconds in best(rounds, loop)]
+    one = [LOOPED / seconds for seconds in best(rounds, loop)]
     many = [pairs / seconds for seconds in best(rounds, batched)]
     return one, many
 
@@ -182,6 +183,8 @@ def main():
     parser.add_argument("--pairs", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
+    if args.pairs < LOOPED:
+        parser.error(f"--pairs: at least the {LOOPED} that go one after the other")
     silence = llama.llama_log_callback(lambda *_: None)
     llama.llama_log_set(silence, ctypes.c_void_p(0))
     llama.llama_backend_init()
