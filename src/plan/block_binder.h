@@ -75,6 +75,7 @@ class BlockBinder {
   bool DescribeVirtualColumns();
   bool HasVirtualColumn(std::size_t item, const std::string& column);
   bool Selects(std::size_t item, const sql::Json& reference);
+  bool IsList(const sql::Json& expression);
   void ReplaceValueNames();
   void ReplaceValueNames(sql::Json& node, const std::set<std::string>& names);
   bool ShowsAddedColumns() const;

@@ -9,6 +9,7 @@
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
 #include "plan/lazy_calls.h"
+#include "plan/list_concatenation.h"
 #include "sql/lexer.h"
 
 /// BlockBinder: AI calls become entries of the plan and lookups in the tree.
@@ -164,6 +165,7 @@ void BlockBinder::BindCallsIn(Json& node) {
 }
 
 void BlockBinder::BindCall(Json& node) {
+  CastListConcatenations(node, writer_, [this](const Json& part) { return IsList(part); });
   AiCall read = ReadAiCall(node, source_);
   for (const std::string& notice : read.notices) state_.AddNotice(notice);
   state_.drops_expressions |= read.prompt.drops_expressions;

@@ -107,6 +107,20 @@ bool BlockBinder::Selects(std::size_t item, const Json& reference) {
       WithVisibleCtes(writer_.MakeSelect({reference}, *from_.items[item].node, {})));
 }
 
+/// Whether an expression over one item is a list, as far as that is told before it is bound.
+bool BlockBinder::IsList(const Json& expression) {
+  const NameScope::Column column = scope_.ColumnOf(expression);
+  if (column.item >= 0 && column.column >= 0) {
+    const columnar::Schema& columns = from_.items[static_cast<std::size_t>(column.item)].columns;
+    return columns[static_cast<std::size_t>(column.column)].type.ends_with(']');
+  }
+  const ItemSet items = scope_.SourcesOf(expression);
+  if (std::popcount(items) != 1) return false;
+  Json reversed = writer_.ParseExpression("list_reverse(t)");
+  *sql::ArgumentsOf(reversed)[0].value = expression;
+  return Selects(static_cast<std::size_t>(std::countr_zero(items)), reversed);
+}
+
 /// The relation's table in FROM.
 Json BlockBinder::ReadOf(std::size_t item) const {
   const std::string& alias = from_.items[item].alias;
