@@ -324,7 +324,7 @@ void BlockBinder::QualifyUsingColumns(Json& node) const {
   if (path.size() == 1 && MergesColumn(path[0])) {
     const ItemSet sources = scope_.SourcesOf(path[0]);
     if (std::popcount(sources) != 1) return;
-    const auto item = static_cast<std::size_t>(std::countr_zero(sources));
+    const std::size_t item = FirstOf(sources);
     node["column_names"] = {from_.items[item].alias, path[0]};
     return;
   }
@@ -370,7 +370,7 @@ void BlockBinder::PushLocalTerms() {
       }
       continue;
     }
-    const auto item = static_cast<std::size_t>(std::countr_zero(term.reads.items));
+    const std::size_t item = FirstOf(term.reads.items);
     items_[item].local_terms.push_back(*term.node);
     *term.node = writer_.truth();
     term.pushed = true;
@@ -400,8 +400,7 @@ void BlockBinder::AddUsingTerms() {
       const ItemSet right = scope_.SourcesIn(column, join.seen & join.right);
       if (!IsOneCoreItem(left) || !IsOneCoreItem(right)) continue;
       const auto side = [&](ItemSet item) {
-        return ColumnSql(from_.items[static_cast<std::size_t>(std::countr_zero(item))].alias,
-                         column);
+        return ColumnSql(from_.items[FirstOf(item)].alias, column);
       };
       AddRelationalConjunct(fmt::format("{} = {}", side(left), side(right)), left | right);
     }
@@ -409,8 +408,7 @@ void BlockBinder::AddUsingTerms() {
 }
 
 bool BlockBinder::IsOneCoreItem(ItemSet items) const {
-  return std::popcount(items) == 1 &&
-         from_.items[static_cast<std::size_t>(std::countr_zero(items))].core;
+  return std::popcount(items) == 1 && from_.items[FirstOf(items)].core;
 }
 
 }  // namespace quail::plan

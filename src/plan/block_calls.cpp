@@ -203,8 +203,7 @@ bool BlockBinder::NeedsEngine(const std::vector<BoundArgument>& arguments, const
     const bool one_side = std::popcount(argument.reads.items) <= 1;
     if (!one_side || argument.reads.outside || argument.reads.computed) return true;
     const bool missing =
-        argument.reads.items != 0 &&
-        from_.items[static_cast<std::size_t>(std::countr_zero(argument.reads.items))].missing;
+        argument.reads.items != 0 && from_.items[FirstOf(argument.reads.items)].missing;
     if (missing && !IsStrict(*argument.expression)) return true;
     all |= argument.reads.items;
   }
@@ -218,7 +217,7 @@ Call BlockBinder::BindPlanned(Call call, const std::vector<BoundArgument>& argum
                               const Json& node) {
   ItemSet all = 0;
   for (const BoundArgument& argument : arguments) all |= argument.reads.items;
-  const ItemSet first = all == 0 ? 0 : SetOf(static_cast<std::size_t>(std::countr_zero(all)));
+  const ItemSet first = all == 0 ? 0 : SetOf(FirstOf(all));
   for (const BoundArgument& argument : arguments) {
     const ItemSet items = argument.reads.items;
     call.arguments.push_back(BindArgument(*argument.expression, items != 0 ? items : first));
@@ -281,8 +280,7 @@ void BlockBinder::ChooseAnchor(Call& call, const std::vector<BoundArgument>& arg
   for (const BoundArgument& argument : arguments) {
     const ItemSet items = argument.reads.items;
     const bool named = std::popcount(items) == 1 && !argument.reads.outside;
-    sides.push_back(named ? from_.items[static_cast<std::size_t>(std::countr_zero(items))].alias
-                          : QualifierIn(*argument.expression));
+    sides.push_back(named ? from_.items[FirstOf(items)].alias : QualifierIn(*argument.expression));
   }
   const auto is = [](const std::string& name) {
     return [&name](const std::string& side) { return sql::SameWord(side, name); };
@@ -306,7 +304,7 @@ Argument BlockBinder::BindArgument(const Json& expression, ItemSet items) {
   argument.sql = writer_.PrintExpression(expression);
   argument.relation = RelationId(static_cast<std::uint32_t>(first_relation_));
   if (items == 0) return argument;
-  const auto index = static_cast<std::size_t>(std::countr_zero(items));
+  const std::size_t index = FirstOf(items);
   Item& item = items_[index];
   argument.relation = item.relation;
   argument.tokens = IsTokens(expression, index);

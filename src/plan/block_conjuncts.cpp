@@ -225,14 +225,13 @@ void BlockBinder::PlanJoinTerms() {
 /// of inner joins only, which is told before anything is asked.
 ItemSet BlockBinder::ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls) {
   scope_.SeeJoin(join);
-  ItemSet before = scope_.SourcesOf((*join.node)["condition"]) & ~(join.left | join.right);
+  const ItemSet before = scope_.SourcesOf((*join.node)["condition"]) & ~(join.left | join.right);
   scope_.SeeResult();
+  if (sql::TextMember(*join.node, "join_type") == "INNER") return before;
   for (const GuardedCall& guarded : calls) {
     for (const Argument& argument : state_.plan.calls[guarded.call.value()].arguments) {
       const std::size_t item = argument.relation.value() - first_relation_;
       if (argument.id_column.empty() || Has(join.left | join.right, item)) continue;
-      before |= SetOf(item);
-      if (sql::TextMember(*join.node, "join_type") == "INNER") continue;
       throw source_.At(*join.node, ErrorCode::kUnsupported,
                        fmt::format("the ON of this join asks about {}, which a comma divides from "
                                    "it: not supported, write CROSS JOIN for the comma",

@@ -118,7 +118,7 @@ bool BlockBinder::IsList(const Json& expression) {
   if (std::popcount(items) != 1) return false;
   Json reversed = writer_.ParseExpression("list_reverse(t)");
   *sql::ArgumentsOf(reversed)[0].value = expression;
-  return Selects(static_cast<std::size_t>(std::countr_zero(items)), reversed);
+  return Selects(FirstOf(items), reversed);
 }
 
 /// The relation's table in FROM.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -54,6 +55,8 @@ FromTree ReadFrom(sql::Json& from, const SourceText& source);
 
 /// The set of an item.
 inline ItemSet SetOf(std::size_t item) { return ItemSet{1} << item; }
+/// Its first item. REQUIRES: it has one.
+inline std::size_t FirstOf(ItemSet set) { return static_cast<std::size_t>(std::countr_zero(set)); }
 inline bool Has(ItemSet set, std::size_t item) { return (set & SetOf(item)) != 0; }
 
 /// Index of a column in a schema (names compare without case), or -1.

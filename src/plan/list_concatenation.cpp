@@ -1,22 +1,17 @@
 #include "plan/list_concatenation.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "plan/ai_call.h"
+#include "plan/prompt_form.h"
 
 namespace quail::plan {
 
 namespace {
 
 using sql::Json;
-
-bool IsConcatenation(const Json& node) {
-  const std::string name = sql::FunctionName(node);
-  return name == "||" || name == "concat";
-}
 
 void AddParts(Json& node, std::vector<const Json*>& parts) {
   if (!IsConcatenation(node)) return parts.push_back(&node);

@@ -310,9 +310,7 @@ std::optional<ItemSet> NameScope::ResolveColumn(const Json& reference) const {
 
 /// The column may be one of the first item of each set.
 void NameScope::FailAtAmbiguous(const Json& reference, ItemSet one, ItemSet other) const {
-  const auto alias = [&](ItemSet items) {
-    return from_.items[static_cast<std::size_t>(std::countr_zero(items))].alias;
-  };
+  const auto alias = [&](ItemSet items) { return from_.items[FirstOf(items)].alias; };
   throw source_.At(reference, ErrorCode::kBind,
                    fmt::format("column {0} is ambiguous: {1}.{0} or {2}.{0}",
                                sql::ColumnPath(reference)[0], alias(one), alias(other)));
@@ -338,7 +336,7 @@ NameScope::Column NameScope::ColumnOf(const Json& expression) const {
   }
   const ItemSet sources = SourcesOf(path[0]);
   if (path.size() != 1 || sources == 0) return {};
-  const auto item = static_cast<std::size_t>(std::countr_zero(sources));
+  const std::size_t item = FirstOf(sources);
   return {static_cast<int>(item), FindColumn(from_.items[item].columns, path[0])};
 }
 

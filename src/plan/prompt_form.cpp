@@ -14,9 +14,9 @@ namespace {
 
 using sql::Json;
 
-bool IsConcatenation(const Json& node) {
+bool IsTuple(const Json& node) {
   const std::string name = sql::FunctionName(node);
-  return name == "||" || name == "concat" || name == "row" || name == "struct_pack";
+  return name == "row" || name == "struct_pack";
 }
 
 std::string DoubleBraces(std::string_view text) {
@@ -51,7 +51,7 @@ void RefusePrompt(const Json& part, const SourceText& source) {
 }
 
 void AppendPart(Json& part, PromptForm& form) {
-  if (IsConcatenation(part)) {
+  if (IsConcatenation(part) || IsTuple(part)) {
     for (const auto& argument : sql::ArgumentsOf(part)) AppendPart(*argument.value, form);
   } else if (const auto text = ConstantText(part)) {
     form.pattern += DoubleBraces(*text);
@@ -131,6 +131,11 @@ PromptForm ReadPromptCall(Json& call, const SourceText& source) {
 }
 
 }  // namespace
+
+bool IsConcatenation(const Json& node) {
+  const std::string name = sql::FunctionName(node);
+  return name == "||" || name == "concat";
+}
 
 PromptForm ReadPrompt(Json& expression, const SourceText& source) {
   if (sql::FunctionName(expression) == "prompt") return ReadPromptCall(expression, source);

@@ -16,6 +16,9 @@ struct PromptForm {
   bool drops_expressions = false;    ///< PROMPT had others, which no slot uses
 };
 
+/// `||` or CONCAT.
+bool IsConcatenation(const sql::Json& node);
+
 /// Reads PROMPT(..), a concatenation (||, CONCAT, a tuple, STRUCT), a constant or any other
 /// expression. Throws Error{kBind}: a slot without an expression, a template that is no constant.
 PromptForm ReadPrompt(sql::Json& expression, const SourceText& source);
