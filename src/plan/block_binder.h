@@ -145,6 +145,7 @@ class BlockBinder {
   void ReadPairTables();
   sql::Json FromWithoutCoreTerms() const;
   sql::Json WithKnownJoins(sql::Json from, ItemSet items) const;
+  bool ReadsUndecided(const sql::Json& part) const;
   bool IsKnownBefore(const sql::Json& condition, ItemSet items) const;
   ItemSet ItemsBefore(const FromJoin& join, const std::vector<GuardedCall>& calls);
   sql::Json WithItems(sql::Json from, ItemSet items) const;

@@ -127,7 +127,7 @@ Json BlockBinder::WithKnownJoins(Json from, ItemSet items) const {
 
 /// WithKnownJoins in place. Returns whether `from` may have more rows now than it will have.
 bool BlockBinder::KeepKnownJoins(Json& from, ItemSet items) const {
-  if (sql::TypeOf(from) != "JOIN") return ContainsOnDemand(from) || ContainsAiCall(from);
+  if (sql::TypeOf(from) != "JOIN") return ReadsUndecided(from);
   const bool left_open = KeepKnownJoins(from["left"], items);
   const bool right_open = KeepKnownJoins(from["right"], items);
   const bool known = IsKnownBefore(from["condition"], items);
@@ -185,10 +185,15 @@ Json BlockBinder::WithLonelyRowsOfUsing(Json join) const {
   return join;
 }
 
+/// Whether a part reads verdicts that are not there yet, by itself or through a WITH.
+bool BlockBinder::ReadsUndecided(const Json& part) const {
+  return ContainsOnDemand(part) || ContainsAiCall(part) || NamesAiCte(part, place_.ctes);
+}
+
 /// Whether a domain over `items` can test the condition of a join.
 bool BlockBinder::IsKnownBefore(const Json& condition, ItemSet items) const {
   if (!condition.is_object()) return true;
-  if (ContainsOnDemand(condition) || ContainsAiCall(condition)) return false;
+  if (ReadsUndecided(condition)) return false;
   const Reads reads = scope_.ReadsOf(condition);
   if ((reads.items & ~items) != 0) return false;
   return !place_.nested || (!reads.outside && !reads.has_subquery);

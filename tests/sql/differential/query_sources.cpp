@@ -72,6 +72,7 @@ Twin QueryParts::From(Scope& scope, std::size_t depth, std::size_t items) {
 Twin QueryParts::JoinCondition(const Scope& scope, const std::string& join, const Twin& on) {
   const bool subquery = on.plain.find("SELECT") != std::string::npos;
   if (subquery && join != "JOIN") return Concatenation(scope);
+  if (join == "JOIN" && dice_.OneIn(5)) return Format("{} AND {}", on, InSubquery(scope, 0));
   // Equal keys beside a call, as joins usually have.
   if (scope.size() < 2 || !dice_.OneIn(4)) return on;
   return Format("{}.k = {}.k AND {}", Same(scope.front().alias), Same(scope.back().alias), on);
