@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Fetches the judge's sources from Debian and PyPI into DIR: debian/ wordnet/ fortunes/ rated/ reuters/.
 # Needs bash, apt and pip; no root. Usage: judge_sources.sh DIR
+# The descriptions are those of the release alone, which change only with its point releases: updates, security and
+# what else this machine's apt knows would make other rows every week, on every machine.
 set -euo pipefail
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 suite=bookworm
@@ -8,10 +10,11 @@ lists=$dir/lists
 apt_options=(-o "Dir::State::Lists=$lists" -o "Acquire::Languages=en,de,fr,es,it,pl,pt_BR,ru,da")
 mkdir -p "$lists/partial" "$dir/debian" "$dir/packages" "$dir/unpacked"
 apt-get "${apt_options[@]}" update
-apt-cache "${apt_options[@]}" dumpavail > "$dir/debian/avail.txt"
+show_list() { /usr/lib/apt/apt-helper cat-file "$(find "$lists" -maxdepth 1 -name "*_debian_dists_${suite}_$1*" | head -n 1)"; }
+show_list InRelease | grep -E '^(Version|Date):' | tee "$dir/debian/release.txt"
+show_list main_binary-amd64_Packages > "$dir/debian/avail.txt"
 for language in en de fr es it pl pt_BR ru da; do
-  file=$(find "$lists" -name "*_${suite}_main_i18n_Translation-${language/_/%5f}*" | head -n 1)
-  /usr/lib/apt/apt-helper cat-file "$file" > "$dir/debian/Translation-$language"
+  show_list "main_i18n_Translation-${language/_/%5f}" > "$dir/debian/Translation-$language"
 done
 (cd "$dir/packages" && apt-get "${apt_options[@]}" download wordnet-base fortunes fortunes-min r-cran-tm)
 for package in "$dir"/packages/*.deb; do dpkg -x "$package" "$dir/unpacked"; done
