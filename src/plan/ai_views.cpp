@@ -74,21 +74,10 @@ std::string StandInOfView(std::string_view select, std::string_view query) {
 }
 
 std::string QueryOfStandIn(std::string_view create_sql) {
-  std::string quoted;
-  char quote = '\0';
-  for (std::size_t i = 0; i < create_sql.size(); ++i) {
-    const char c = create_sql[i];
-    if (quote == '\0') {
-      if (create_sql.substr(i).starts_with(kStandInMark)) return quoted;
-      if (c != '\'' && c != '"') continue;
-      quote = c;
-      quoted.clear();
-    } else if (c != quote) {
-      quoted += c;
-    } else if (create_sql.substr(i + 1).starts_with(quote)) {
-      quoted += create_sql[++i];
-    } else {
-      quote = '\0';
+  for (const sql::Token& token : sql::Lex(create_sql, sql::EngineRules())) {
+    const std::string_view after = create_sql.substr(token.offset + token.size);
+    if (token.kind == sql::TokenKind::kString && after.starts_with(kStandInMark)) {
+      return token.value;
     }
   }
   return "";

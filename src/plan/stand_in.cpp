@@ -1,7 +1,6 @@
 #include "plan/stand_in.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <string>
@@ -12,31 +11,13 @@
 #include "plan/result_names.h"
 #include "sql/ai_function.h"
 #include "sql/lexer.h"
+#include "sql/token_view.h"
 
 namespace quail::plan {
 
 namespace {
 
 using sql::Json;
-
-/// One past the parenthesis that closes the first one at or after `begin`; npos if there is none.
-std::size_t EndOfCall(std::string_view query, std::size_t begin) {
-  std::size_t depth = 0;
-  char quote = '\0';
-  for (std::size_t i = begin; i < query.size(); ++i) {
-    const char c = query[i];
-    if (quote != '\0') {
-      if (c == quote) quote = '\0';
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '(') {
-      ++depth;
-    } else if (c == ')' && --depth == 0) {
-      return i + 1;
-    }
-  }
-  return std::string_view::npos;
-}
 
 /// What stands around the list of a call's arguments.
 struct Around {
@@ -74,7 +55,7 @@ struct Edit {
 class Editor {
  public:
   Editor(std::string_view query, StandInArguments arguments)
-      : query_(query), arguments_(arguments) {}
+      : query_(query), tokens_(sql::Lex(query, sql::EngineRules())), arguments_(arguments) {}
 
   /// False where a call's text is not found.
   bool Visit(const Json& node) {
@@ -86,24 +67,8 @@ class Editor {
   /// Whether the tree has every call of the text: of list(DISTINCT x ORDER BY x) the engine's
   /// parser keeps one x.
   bool HasAllCalls() const {
-    char quote = '\0';
-    for (std::size_t i = 0; i < query_.size(); ++i) {
-      const char c = query_[i];
-      if (quote != '\0' || c == '\'' || c == '"') {
-        if (quote == '\0') {
-          quote = c;
-        } else if (c == quote) {
-          quote = '\0';
-        }
-        continue;
-      }
-      if (!IsWordCharacter(c)) continue;
-      const std::size_t end =
-          static_cast<std::size_t>(std::find_if_not(query_.begin() + static_cast<std::ptrdiff_t>(i),
-                                                    query_.end(), IsWordCharacter) -
-                                   query_.begin());
-      if (IsLeftCall(i, end)) return false;
-      i = end - 1;
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      if (IsLeftCall(i)) return false;
     }
     return true;
   }
@@ -133,13 +98,13 @@ class Editor {
   bool VisitCall(const Json& call) {
     const auto begin = sql::LocationOf(call);
     const std::string name = sql::FunctionName(call);
-    if (!begin || !IsWordAt(*begin, name)) return false;
-    const std::size_t end = EndOfCall(query_, *begin);
-    if (end == std::string_view::npos) return false;
+    const auto closing = begin ? ClosingOf(*begin, name) : std::nullopt;
+    if (!closing) return false;
+    const std::size_t end = tokens_[*closing].offset + 1;
     // The operand of a CASE stands in the tree once a WHEN.
     if (!seen_.insert(*begin).second) return true;
     const Around around = StandIn(call);
-    const std::string name_after = NameBehind(call, end);
+    const std::string name_after = NameBehind(call, *closing);
     if (arguments_ == StandInArguments::kDropped || NamesArguments(call)) {
       edits_.push_back({*begin, end - *begin,
                         fmt::format("{}(1){}{}", around.before, around.after, name_after)});
@@ -150,17 +115,14 @@ class Editor {
     return VisitChildren(call) && VisitPrompts(call);
   }
 
-  static bool IsWordCharacter(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  }
+  sql::TokenView View() const { return {query_, tokens_}; }
 
-  /// Whether the word is the name of a call that no edit stands for.
-  bool IsLeftCall(std::size_t begin, std::size_t end) const {
-    const std::string name = sql::LowerCase(query_.substr(begin, end - begin));
+  /// Whether the token is the name of a call that no edit stands for.
+  bool IsLeftCall(std::size_t i) const {
+    if (tokens_[i].kind != sql::TokenKind::kWord || !View().SymbolAt(i + 1, "(")) return false;
+    const std::string name = sql::LowerCase(sql::Spelling(query_, tokens_[i]));
     if (!name.starts_with("ai_") || sql::FindAiFunction(name) == nullptr) return false;
-    const std::size_t next = query_.find_first_not_of(" \t\n\r\f\v", end);
-    if (next == std::string_view::npos || query_[next] != '(') return false;
-    return std::ranges::none_of(edits_, [begin](const Edit& edit) {
+    return std::ranges::none_of(edits_, [begin = tokens_[i].offset](const Edit& edit) {
       return edit.offset <= begin && begin < edit.offset + edit.size;
     });
   }
@@ -175,11 +137,11 @@ class Editor {
   }
 
   /// Not where a parenthesis closes behind the call: it may be one around the call alone.
-  std::string NameBehind(const Json& call, std::size_t end) const {
+  std::string NameBehind(const Json& call, std::size_t closing) const {
     const auto name = names_.find(&call);
-    const std::size_t next = query_.find_first_not_of(" \t\n\r\f\v", end);
-    const bool closes = next != std::string_view::npos && query_[next] == ')';
-    return name == names_.end() || closes ? "" : fmt::format(" AS {}", name->second);
+    return name == names_.end() || View().SymbolAt(closing + 1, ")")
+               ? ""
+               : fmt::format(" AS {}", name->second);
   }
 
   /// PROMPT(..) is no function of the engine.
@@ -187,17 +149,25 @@ class Editor {
     for (const auto& argument : sql::ArgumentsOf(call)) {
       if (sql::FunctionName(*argument.value) != "prompt") continue;
       const auto begin = sql::LocationOf(*argument.value);
-      if (!begin || !IsWordAt(*begin, "prompt")) return false;
+      if (!begin || !ClosingOf(*begin, "prompt")) return false;
       edits_.push_back({*begin, 6, "row"});
     }
     return true;
   }
 
-  bool IsWordAt(std::size_t offset, std::string_view word) const {
-    return offset <= query_.size() && sql::SameWord(query_.substr(offset, word.size()), word);
+  /// The token that closes the call of `name` at `offset`.
+  std::optional<std::size_t> ClosingOf(std::size_t offset, std::string_view name) const {
+    const auto found = std::ranges::lower_bound(tokens_, offset, {}, &sql::Token::offset);
+    const auto i = static_cast<std::size_t>(found - tokens_.begin());
+    const sql::TokenView view = View();
+    const bool called = found != tokens_.end() && found->offset == offset && view.WordAt(i, name) &&
+                        view.SymbolAt(i + 1, "(");
+    if (!called) return std::nullopt;
+    return view.FindAtTop(i + 2, [&view](std::size_t at) { return view.SymbolAt(at, ")"); });
   }
 
   std::string_view query_;
+  std::vector<sql::Token> tokens_;
   StandInArguments arguments_;
   std::vector<Edit> edits_;
   std::map<const Json*, std::string> names_;

@@ -39,11 +39,20 @@ constexpr DialectRules kBigQueryRules{
     .simple_escapes = "a\ab\bf\fn\nr\rt\tv\v\\\\??\"\"''``"sv,
 };
 
+constexpr DialectRules kEngineRules{
+    .dialect = std::nullopt,
+    .name = "duckdb",
+    .plain_strings = true,
+    .doubled_quotes = true,
+    .simple_escapes = "\\\\''b\bf\fn\nr\rt\t"sv,
+};
+
 constexpr std::array kRules = {kSnowflakeRules, kBigQueryRules};
 
 constexpr auto kDialects = [] {
   std::array<Dialect, kRules.size()> dialects{};
-  std::ranges::transform(kRules, dialects.begin(), &DialectRules::dialect);
+  std::ranges::transform(kRules, dialects.begin(),
+                         [](const DialectRules& rules) { return *rules.dialect; });
   return dialects;
 }();
 
@@ -54,6 +63,8 @@ const DialectRules& RulesOf(Dialect dialect) {
   QUAIL_CHECK(found != kRules.end());
   return *found;
 }
+
+const DialectRules& EngineRules() { return kEngineRules; }
 
 }  // namespace quail::sql
 

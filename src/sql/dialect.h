@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "quail/dialect.h"
@@ -9,10 +10,11 @@ namespace quail::sql {
 
 /// How a dialect writes strings, identifiers and comments. Read by the lexer and the translation.
 struct DialectRules {
-  Dialect dialect;
+  std::optional<Dialect> dialect;  ///< nullopt: the relational engine's own SQL
   std::string_view name;
   bool double_quoted_strings = false;  ///< else ".." is an identifier
   bool backtick_identifiers = false;
+  bool plain_strings = false;   ///< a backslash in '..' is itself; E'..' has escapes
   bool doubled_quotes = false;  ///< '' inside '..' is a quote; else an error that names \'
   bool strict_escapes = false;  ///< an unknown \c is an error; else it is c
   bool triple_quotes = false;
@@ -32,5 +34,8 @@ struct DialectRules {
 };
 
 const DialectRules& RulesOf(Dialect dialect);
+/// Of the relational engine's SQL as Translate writes it and as the engine prints it, which has no
+/// comments and no strings between dollars.
+const DialectRules& EngineRules();
 
 }  // namespace quail::sql

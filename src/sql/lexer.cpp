@@ -125,11 +125,11 @@ class Lexer {
     if (prefix == 0 && rules_.dollar_quotes && Ahead("$$"))
       return StringForm{0, "$$", false, false};
     if (quote != '\'' && !(quote == '"' && rules_.double_quoted_strings)) return std::nullopt;
-    const bool raw = prefix == 1 && rules_.raw_strings;
+    const bool escapes = prefix == 1 ? !rules_.raw_strings : !rules_.plain_strings;
     const std::string_view triple = quote == '\'' ? "'''" : "\"\"\"";
     const bool tripled =
         rules_.triple_quotes && text_.substr(at_ + prefix, triple.size()) == triple;
-    return StringForm{prefix, triple.substr(0, tripled ? 3 : 1), !raw, rules_.doubled_quotes};
+    return StringForm{prefix, triple.substr(0, tripled ? 3 : 1), escapes, rules_.doubled_quotes};
   }
 
   Token ReadIdentifier(char quote) {

@@ -57,6 +57,13 @@ TEST(Lexer, BigQueryStringsDecodeTheirEscapes) {
   EXPECT_EQ(ValueOf("\"\"\"say \"x\" y\"\"\"", BigQuery()), "say \"x\" y");
 }
 
+TEST(Lexer, TheEngineReadsBackslashesInOneKindOfStringOnly) {
+  EXPECT_EQ(ValueOf(R"('a\')", EngineRules()), "a\\");
+  EXPECT_EQ(ValueOf(R"('it''s \n')", EngineRules()), "it's \\n");
+  EXPECT_EQ(ValueOf(R"(E'it\'s''\n')", EngineRules()), "it's'\n");
+  EXPECT_EQ(ValueOf(R"("a \ ""b""")", EngineRules()), R"(a \ "b")");
+}
+
 TEST(Lexer, FailsAtThePlaceThatIsWrong) {
   EXPECT_EQ(FailureOf("SELECT 'abc", Snowflake()).offset, 7U);
   EXPECT_EQ(FailureOf("SELECT $$abc", Snowflake()).offset, 7U);
@@ -107,7 +114,7 @@ TEST(Lexer, BytesAreNoText) {
 RC_GTEST_PROP(LexerProperty, TokensAreInOrderAndNeverOverlap, ()) {
   const auto text = *rc::gen::container<std::string>(
       rc::gen::elementOf(std::string("ab1 '\"`\\$;/-*#.()[]{}:=\n,")));
-  for (const auto* rules : {&Snowflake(), &BigQuery()}) {
+  for (const auto* rules : {&Snowflake(), &BigQuery(), &EngineRules()}) {
     try {
       std::size_t end = 0;
       for (const Token& token : Lex(text, *rules)) {
@@ -122,9 +129,11 @@ RC_GTEST_PROP(LexerProperty, TokensAreInOrderAndNeverOverlap, ()) {
   }
 }
 
-RC_GTEST_PROP(LexerProperty, EveryTextSurvivesQuotingInSnowflake, ()) {
-  auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("a'\"$ \n{}")));
-  RC_ASSERT(Lex(QuoteString(text), Snowflake())[0].value == text);
+RC_GTEST_PROP(LexerProperty, EveryTextSurvivesQuotingForTheEngine, ()) {
+  auto text = *rc::gen::container<std::string>(rc::gen::elementOf(std::string("a'\"$\\ \n{}")));
+  const auto tokens = Lex(QuoteString(text), EngineRules());
+  RC_ASSERT(tokens.size() == 2U);
+  RC_ASSERT(tokens[0].value == text);
 }
 
 RC_GTEST_PROP(LexerProperty, ATextLiteralIsThatTextInEveryDialect, ()) {
