@@ -317,47 +317,46 @@ void PlaceColumn(PlanDraft& draft, CallId id, std::string domain_sql) {
   AddStep(draft, std::move(step), std::move(estimate));
 }
 
+/// Makes the table of open rows that the steps behind read.
+void KeepOpen(PlanDraft& draft, std::string_view whose, std::string sql) {
+  StepEstimate estimate;
+  estimate.name = fmt::format("keep open {}", whose);
+  AddStep(draft, RelationalStep{std::move(sql)}, std::move(estimate));
+}
+
 /// What the guards of a term's calls leave open: of long chains the rows, or combinations of rows,
-/// are kept (kMostGuards), so that each call reads but the last guards.
+/// are kept, so that each call reads but the last guards.
 class OpenRows {
  public:
   OpenRows(PlanDraft& draft, const plan::AiConjunct& term) : draft_(draft), term_(term) {}
 
   /// The SELECT of the columns of the rows on which a call must be asked.
   std::string RowsFor(const plan::GuardedCall& call, const std::vector<std::string>& columns) {
-    auto guards = plan::CountGuards(call.guard, kept_);
-    if (!guards) {
-      kept_ = nullptr;
-      guards = plan::CountGuards(call.guard, kept_);
-    }
-    if (*guards > plan::kMostGuards && !term_.relations.empty()) Keep(call);
-    return Rows(columns, plan::ConditionSql(call.guard, kept_));
+    if (guards_.GoOn(call) && !term_.relations.empty()) Keep(call);
+    return Rows(columns, call.guard);
   }
 
  private:
-  std::string Rows(const std::vector<std::string>& columns, const std::string& condition) const {
-    if (kept_ != nullptr) return draft_.query.Rows(columns, open_, condition);
-    return draft_.query.Rows(columns, term_.relations, condition);
+  std::string Rows(const std::vector<std::string>& columns,
+                   const std::shared_ptr<const plan::Guard>& guard) const {
+    const std::string condition = guards_.ConditionSql(guard);
+    return guards_.none() ? draft_.query.Rows(columns, term_.relations, condition)
+                          : draft_.query.Rows(columns, open_, condition);
   }
-  /// With all guards but the last, which may be this call's alone (THEN).
   void Keep(const plan::GuardedCall& call) {
     const auto& relation = draft_.logical.relations[term_.relations[0].value()];
-    const std::string rows = Rows(draft_.query.RowNumbers(term_.relations),
-                                  plan::ConditionSql(call.guard->before, kept_));
+    const std::string rows = Rows(draft_.query.RowNumbers(term_.relations), call.guard->before);
     open_ = {fmt::format("\"{}_open_{}\"", relation.table, draft_.plan.steps.size()),
              term_.relations};
-    kept_ = call.guard->before.get();
-    StepEstimate estimate;
-    estimate.name = fmt::format("keep open {}", relation.alias);
-    AddStep(draft_, RelationalStep{fmt::format("CREATE TEMP TABLE {} AS {}", open_.table, rows)},
-            std::move(estimate));
+    guards_.Keep(call);
+    KeepOpen(draft_, relation.alias, fmt::format("CREATE TEMP TABLE {} AS {}", open_.table, rows));
     draft_.plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", open_.table));
   }
 
   PlanDraft& draft_;
   const plan::AiConjunct& term_;
-  const plan::Guard* kept_ = nullptr;  ///< the last guard that `open_` is made with
-  DomainQuery::OpenRows open_;
+  plan::KeptGuards guards_;
+  DomainQuery::OpenRows open_;  ///< where `guards_` has any
 };
 
 /// Conditions under OR, NOT and CASE: each call where its guard leaves the condition open.
@@ -381,10 +380,8 @@ void PlaceGuarded(PlanDraft& draft) {
 void PlaceComputed(PlanDraft& draft) {
   for (const plan::ComputedCall& computed : draft.logical.computed) {
     if (!computed.open_rows_sql.empty()) {
-      StepEstimate estimate;
-      estimate.name =
-          fmt::format("keep open for {}", draft.logical.calls[computed.call.value()].function);
-      AddStep(draft, RelationalStep{computed.open_rows_sql}, std::move(estimate));
+      const Call& call = draft.logical.calls[computed.call.value()];
+      KeepOpen(draft, fmt::format("for {}", call.function), computed.open_rows_sql);
     }
     PlaceColumn(draft, computed.call, computed.domain_sql);
   }

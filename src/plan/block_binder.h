@@ -164,10 +164,9 @@ class BlockBinder {
     std::vector<sql::Json> terms;
     sql::Json modifiers = nullptr;
   };
-  /// The rows of a domain that the guards up to `guard` leave open, as a temp table, and as a
-  /// condition.
+  /// The rows of a domain that are kept, as a condition.
   struct OpenRows {
-    const Guard* guard = nullptr;
+    KeptGuards guards;
     sql::Json condition = nullptr;
   };
   void AddComputed(const std::vector<GuardedCall>& calls, const DomainRows& rows);

@@ -91,11 +91,8 @@ void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, const Domai
       state_.plan.computed.push_back({guarded.call, LimitedDomainSql(guarded, rows), true});
       continue;
     }
-    if (!CountGuards(guarded.guard, open.guard)) open = {};
     std::string keep;
-    if (*CountGuards(guarded.guard, open.guard) > kMostGuards && rows.items != 0) {
-      keep = KeepOpenRows(guarded, rows, open);
-    }
+    if (open.guards.GoOn(guarded) && rows.items != 0) keep = KeepOpenRows(guarded, rows, open);
     state_.plan.computed.push_back(
         {guarded.call, DomainSql(guarded, rows, open), false, std::move(keep)});
   }
@@ -105,8 +102,8 @@ void BlockBinder::AddComputed(const std::vector<GuardedCall>& calls, const Domai
 std::vector<Json> BlockBinder::OpenTerms(const std::shared_ptr<const Guard>& guard,
                                          const DomainRows& rows, const OpenRows& open) const {
   std::vector<Json> terms = rows.terms;
-  if (open.guard != nullptr) terms.push_back(open.condition);
-  const std::string guards = ConditionSql(guard, open.guard);
+  if (!open.guards.none()) terms.push_back(open.condition);
+  const std::string guards = open.guards.ConditionSql(guard);
   if (!guards.empty()) terms.push_back(writer_.ParseExpression(guards));
   return terms;
 }
@@ -134,8 +131,7 @@ std::string BlockBinder::LimitedDomainSql(const GuardedCall& guarded,
                      condition);
 }
 
-/// Keeps the rows that all guards of a call but its last leave open, by their items' row numbers;
-/// the last may be this call's alone (THEN). Returns the statement that does it.
+/// Keeps open rows (KeptGuards) by their items' row numbers. Returns the statement that does it.
 std::string BlockBinder::KeepOpenRows(const GuardedCall& guarded, const DomainRows& rows,
                                       OpenRows& open) {
   const std::string table = state_.NewTable();
@@ -150,8 +146,9 @@ std::string BlockBinder::KeepOpenRows(const GuardedCall& guarded, const DomainRo
   }
   const std::string query = WithVisibleCtes(
       writer_.MakeSelect(std::move(list), rows.from, OpenTerms(guarded.guard->before, rows, open)));
-  open = {guarded.guard->before.get(),
-          writer_.ParseExpression(fmt::format("EXISTS (SELECT 1 FROM {} WHERE {})", table, same))};
+  open.guards.Keep(guarded);
+  open.condition =
+      writer_.ParseExpression(fmt::format("EXISTS (SELECT 1 FROM {} WHERE {})", table, same));
   state_.plan.cleanup_sql.push_back(fmt::format("DROP TABLE IF EXISTS {}", table));
   return fmt::format("CREATE TEMP TABLE {} AS {}", table, query);
 }

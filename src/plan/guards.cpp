@@ -15,6 +15,16 @@ namespace {
 
 using sql::Json;
 
+/// More are tested on rows that are kept.
+constexpr std::size_t kMostGuards = 16;
+
+/// The guards up to `guard` and behind `from`. nullopt: `from` is not among them.
+std::optional<std::size_t> CountGuards(const Guard* guard, const Guard* from) {
+  std::size_t count = 0;
+  for (; guard != nullptr && guard != from; guard = guard->before.get()) ++count;
+  return guard == from ? std::optional(count) : std::nullopt;
+}
+
 bool Contains(const Json& node, const char* mark) {
   if (node.is_object() && node.contains(mark)) return true;
   if (!node.is_structured()) return false;
@@ -132,12 +142,13 @@ std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard*
   return fmt::format("{}", fmt::join(parts, " AND "));
 }
 
-std::optional<std::size_t> CountGuards(const std::shared_ptr<const Guard>& guard,
-                                       const Guard* from) {
-  std::size_t count = 0;
-  const Guard* at = guard.get();
-  for (; at != nullptr && at != from; at = at->before.get()) ++count;
-  return at == from ? std::optional(count) : std::nullopt;
+bool KeptGuards::GoOn(const GuardedCall& call) {
+  auto count = CountGuards(call.guard.get(), kept_);
+  if (!count) {
+    kept_ = nullptr;
+    count = CountGuards(call.guard.get(), kept_);
+  }
+  return *count > kMostGuards;
 }
 
 std::vector<GuardedCall> GuardedCallsOf(const Json& expression, ValueUse use,

@@ -29,14 +29,27 @@ bool ContainsLookup(const sql::Json& node);
 /// REQUIRES: `from` is among them, or null.
 std::string ConditionSql(const std::shared_ptr<const Guard>& guard, const Guard* from = nullptr);
 
-/// A condition of more guards than these is tested on rows that are kept (EXPLAIN: "keep open"):
-/// calls in a long chain have the guards of all calls before them, which together are as many as
-/// the square of the chain's length.
-inline constexpr std::size_t kMostGuards = 16;
+/// Of the calls of one expression in turn: which of their guards are tested on rows that are kept
+/// (EXPLAIN: "keep open"). Calls in a long chain have the guards of all calls before them, which
+/// together are as many as the square of the chain's length.
+class KeptGuards {
+ public:
+  /// Goes on to a call: what is kept and is not among its guards is none of the next calls either.
+  /// Whether its guards are too many to be tested together.
+  bool GoOn(const GuardedCall& call);
+  /// From now on rows are kept that all guards of a call leave open but its last, which may be this
+  /// call's alone (THEN).
+  void Keep(const GuardedCall& call) { kept_ = call.guard->before.get(); }
 
-/// The guards up to `guard` and behind `from`. nullopt: `from` is not among them.
-std::optional<std::size_t> CountGuards(const std::shared_ptr<const Guard>& guard,
-                                       const Guard* from);
+  bool none() const { return kept_ == nullptr; }
+  /// What is left to be tested of the guards up to `guard`; empty where that is nothing.
+  std::string ConditionSql(const std::shared_ptr<const Guard>& guard) const {
+    return plan::ConditionSql(guard, kept_);
+  }
+
+ private:
+  const Guard* kept_ = nullptr;  ///< the last of those that the kept rows were tested with
+};
 
 /// What becomes of an expression's value: a filter takes NULL and FALSE alike.
 enum class ValueUse : std::uint8_t { kAny, kFilter };
