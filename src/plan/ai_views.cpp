@@ -15,35 +15,27 @@ using sql::Json;
 
 namespace {
 
-void CteNames(Json& node, std::vector<std::string>& names) {
-  for (const sql::CteEntry& entry : sql::CtesOf(node)) names.push_back(sql::LowerCase(entry.name));
-  sql::ForEachChild(node, [&names](Json& child) { CteNames(child, names); });
+/// Of every WITH at or below `node`, in lower case.
+std::vector<std::string> CteNames(Json& node) {
+  std::vector<std::string> names;
+  for (const sql::CteEntry& cte : sql::AllCtesOf(node)) names.push_back(sql::LowerCase(cte.name));
+  return names;
 }
 
-/// Calls `visit` with every table, outside of those that WITH names, that a tree reads.
-void ForEachTable(Json& node, std::vector<std::string> own,
-                  const std::function<void(Json&)>& visit) {
-  for (const sql::CteEntry& entry : sql::CtesOf(node)) own.push_back(sql::LowerCase(entry.name));
-  if (sql::TypeOf(node) == "BASE_TABLE") {
-    const std::string name = sql::LowerCase(sql::TextMember(node, "table_name"));
-    const bool cte = sql::TextMember(node, "schema_name").empty() &&
-                     std::find(own.begin(), own.end(), name) != own.end();
-    if (!cte) visit(node);
-  }
-  sql::ForEachChild(node, [&](Json& child) { ForEachTable(child, own, visit); });
+bool IsAmong(const std::vector<std::string>& ctes, const Json& table) {
+  const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
+  return sql::TextMember(table, "schema_name").empty() &&
+         std::find(ctes.begin(), ctes.end(), name) != ctes.end();
 }
 
 /// In the place of its name a view's query would read the statement's WITH.
 void RefuseShadowed(const std::string& view, Json& query, const std::vector<std::string>& ctes) {
-  ForEachTable(query, {}, [&](const Json& table) {
-    const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
-    const bool shadowed = sql::TextMember(table, "schema_name").empty() &&
-                          std::find(ctes.begin(), ctes.end(), name) != ctes.end();
-    if (!shadowed) return;
+  sql::ForEachTable(query, [&](const Json& table, bool in_with) {
+    if (in_with || !IsAmong(ctes, table)) return;
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("the view {0} reads {1}, which is also the name of a WITH of this "
                             "statement: not supported yet, give that another name",
-                            view, name));
+                            view, sql::LowerCase(sql::TextMember(table, "table_name"))));
   });
 }
 
@@ -89,20 +81,16 @@ class AiViews::Expansion {
   Expansion(const AiViews& views, Catalog& catalog) : views_(views.list()), catalog_(catalog) {}
 
   bool Visit(Json& node, const std::vector<std::string>& ctes) {
-    if (sql::TypeOf(node) == "BASE_TABLE") return VisitTable(node, ctes);
     bool found = false;
-    sql::ForEachChild(node, [&](Json& child) { found |= Visit(child, ctes); });
+    sql::ForEachTable(node, [&](Json& table, bool) { found |= VisitTable(table, ctes); });
     return found;
   }
 
  private:
   bool VisitTable(Json& table, const std::vector<std::string>& ctes) {
-    const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
-    const bool cte = sql::TextMember(table, "schema_name").empty() &&
-                     std::find(ctes.begin(), ctes.end(), name) != ctes.end();
     const auto view =
         std::ranges::find_if(views_, [&table](const AiView& known) { return Names(table, known); });
-    if (cte || view == views_.end()) return false;
+    if (IsAmong(ctes, table) || view == views_.end()) return false;
     if (std::ranges::find(open_, &*view) != open_.end()) {
       throw Error(ErrorCode::kBind, fmt::format("the view {} reads itself", view->name));
     }
@@ -118,9 +106,7 @@ class AiViews::Expansion {
     const std::string_view name = alias.empty() ? sql::TextMember(table, "table_name") : alias;
     Json tree = Parse(view, name);
     if (!view.current || view.hidden) NameItsTables(tree, view);
-    std::vector<std::string> own;
-    CteNames(tree, own);
-    Visit(tree, own);
+    Visit(tree, CteNames(tree));
     RefuseShadowed(view.name, tree, ctes);
     Json item = std::move(sql::QueryNode(tree)["from_table"]);
     DropLocations(item);
@@ -142,8 +128,8 @@ class AiViews::Expansion {
 
   /// Names in the query of a view are first looked for where the view is.
   void NameItsTables(Json& tree, const AiView& view) const {
-    ForEachTable(tree, {}, [&](Json& table) {
-      if (!sql::TextMember(table, "catalog_name").empty()) return;
+    sql::ForEachTable(tree, [&](Json& table, bool in_with) {
+      if (in_with || !sql::TextMember(table, "catalog_name").empty()) return;
       const std::string_view named = sql::TextMember(table, "schema_name");
       const std::string schema(named.empty() ? view.schema : named);
       const std::string select = fmt::format(
@@ -169,9 +155,7 @@ AiViews AiViews::Named(std::string_view name) const {
 
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
-  std::vector<std::string> ctes;
-  CteNames(node, ctes);
-  return Expansion(*this, catalog).Visit(node, ctes);
+  return Expansion(*this, catalog).Visit(node, CteNames(node));
 }
 
 }  // namespace quail::plan

@@ -69,7 +69,7 @@ std::string QualifierIn(const Json& node) {
 }  // namespace
 
 bool BlockBinder::IsGrouped() const {
-  if (!select_["group_expressions"].empty() || !select_["having"].is_null()) return true;
+  if (!select_["group_expressions"].empty() || !sql::IsAbsent(select_, "having")) return true;
   return HasAggregate(select_["select_list"]);
 }
 

@@ -61,7 +61,7 @@ void BlockBinder::PlanCoreTerms() {
 
 bool BlockBinder::FitsPairTable(const AiConjunct& conjunct, ItemSet items) const {
   // SAMPLE draws from the rows of FROM, which a pair table would thin out before.
-  if (!conjunct.is_call || conjunct.relations.size() != 2 || !select_["sample"].is_null()) {
+  if (!conjunct.is_call || conjunct.relations.size() != 2 || !sql::IsAbsent(select_, "sample")) {
     return false;
   }
   // The engine's search for an order of joins takes ever longer with more tables.

@@ -43,8 +43,8 @@ std::string IdentityOf(const std::string& column) {
 bool BlockBinder::StopsEarly() {
   const auto& list = select_["select_list"];
   const bool plain = std::all_of(list.begin(), list.end(), IsPlainItem) &&
-                     select_["group_expressions"].empty() && select_["having"].is_null() &&
-                     select_["qualify"].is_null() && select_["sample"].is_null() &&
+                     select_["group_expressions"].empty() && sql::IsAbsent(select_, "having") &&
+                     sql::IsAbsent(select_, "qualify") && sql::IsAbsent(select_, "sample") &&
                      select_["modifiers"].empty();
   if (!place_.exists || place_.on_demand || !plain) return false;
   const bool joined = std::all_of(from_.joins.begin(), from_.joins.end(), [](const auto& join) {

@@ -15,7 +15,7 @@ namespace {
 
 /// Whether LIMIT and OFFSET are constants.
 bool HasConstantCounts(const Json& modifier) {
-  return !modifier["limit"].is_null() && ConstantCount(modifier, "limit") &&
+  return !sql::IsAbsent(modifier, "limit") && ConstantCount(modifier, "limit") &&
          ConstantCount(modifier, "offset");
 }
 
@@ -30,8 +30,9 @@ void BlockBinder::SetLimit() {
   const bool decided_after =
       std::all_of(own, plan.computed.end(), [](const auto& call) { return call.after_limit; });
   if (!decided_after || sql::TypeOf(modifiers[0]) != "LIMIT_MODIFIER" || IsGrouped()) return;
-  if (!select_["qualify"].is_null()) return;
-  if (!select_["sample"].is_null() || !IsOfEachRow(select_["select_list"], state_.catalog)) return;
+  if (!sql::IsAbsent(select_, "qualify")) return;
+  if (!sql::IsAbsent(select_, "sample") || !IsOfEachRow(select_["select_list"], state_.catalog))
+    return;
   for (const FromJoin& join : from_.joins) {
     if (!join.core && sql::TextMember(*join.node, "join_type") != "LEFT") return;
   }
@@ -57,7 +58,8 @@ bool BlockBinder::LimitsPlainRows() const {
   if (modifiers.size() != 1 && !ordered) return false;
   const Json& limit = modifiers[modifiers.size() - 1];
   if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || !HasConstantCounts(limit)) return false;
-  if (IsGrouped() || !select_["qualify"].is_null() || !select_["sample"].is_null()) return false;
+  if (IsGrouped() || !sql::IsAbsent(select_, "qualify") || !sql::IsAbsent(select_, "sample"))
+    return false;
   if (!rows_known_ || items_.empty() || !IsOfEachRow(select_["select_list"], state_.catalog))
     return false;
   if (ordered && !IsOfEachRow(modifiers[0], state_.catalog)) return false;

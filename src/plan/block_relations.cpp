@@ -47,7 +47,7 @@ void Collect(const Json& node, bool nested, Mentions& mentions) {
   if (sql::ClassOf(node) == "STAR" && !nested) {
     const std::string_view alias = sql::TextMember(node, "relation_name");
     if (alias.empty()) mentions.everything = true;
-    if (node.contains("expr") && !node["expr"].is_null()) mentions.by_pattern = true;
+    if (!sql::IsAbsent(node, "expr")) mentions.by_pattern = true;
     mentions.all_of.insert(sql::LowerCase(alias));
   }
   if (node.is_object() && node.contains("using_columns")) {

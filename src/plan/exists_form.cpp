@@ -185,7 +185,7 @@ class ExistsForm {
 
   static bool AsksByItself(Json& query) {
     for (const char* part : {"having", "qualify", "sample"}) {
-      if (!query[part].is_null()) return false;
+      if (!sql::IsAbsent(query, part)) return false;
     }
     const bool plain = query["select_list"].size() == 1 && query["group_expressions"].empty() &&
                        query["cte_map"]["map"].empty() && KeepsTheSet(query["modifiers"]);

@@ -15,24 +15,6 @@ bool IsInnerJoin(const Json& join) {
   return sql::TextMember(join, "join_type") == "INNER" && (form == "REGULAR" || form == "CROSS");
 }
 
-void CollectCtes(Json& node, std::map<std::string, std::vector<Json*>>& found) {
-  std::size_t entry = 0;
-  for (const sql::CteEntry& cte : sql::CtesOf(node)) {
-    const bool renamed =
-        !node["cte_map"]["map"][entry++]["value"].value("aliases", Json::array()).empty();
-    found[sql::LowerCase(cte.name)].push_back(renamed ? nullptr : cte.query);
-  }
-  sql::ForEachChild(node, [&found](Json& child) { CollectCtes(child, found); });
-}
-
-void CountTables(const Json& node, std::map<std::string, std::size_t>& times) {
-  if (sql::TypeOf(node) == "BASE_TABLE" && sql::TextMember(node, "schema_name").empty()) {
-    ++times[sql::LowerCase(sql::TextMember(node, "table_name"))];
-  }
-  if (!node.is_structured()) return;
-  for (const Json& child : node) CountTables(child, times);
-}
-
 /// The query that an item of FROM is; null for other items.
 Json* QueryOf(Json& item, const ReadOnce& ctes) {
   const std::string_view type = sql::TypeOf(item);
@@ -44,26 +26,27 @@ Json* QueryOf(Json& item, const ReadOnce& ctes) {
     if (cte != ctes.end()) query = cte->second;
   }
   const bool plain = query != nullptr && sql::TypeOf(*query) == "SELECT_NODE";
-  return plain && IsNull(item, "sample") ? query : nullptr;
+  return plain && sql::IsAbsent(item, "sample") ? query : nullptr;
 }
 
 }  // namespace
 
-bool IsNull(const Json& node, const char* key) {
-  return !node.contains(key) || node[key].is_null();
-}
-
 ReadOnce CtesReadOnce(Json& tree) {
-  std::map<std::string, std::vector<Json*>> ctes;
-  CollectCtes(tree, ctes);
+  std::map<std::string, std::vector<sql::CteEntry>> ctes;
+  for (sql::CteEntry& cte : sql::AllCtesOf(tree)) {
+    ctes[sql::LowerCase(cte.name)].push_back(std::move(cte));
+  }
   if (ctes.empty()) return {};
   std::map<std::string, std::size_t> times;
-  CountTables(tree, times);
+  sql::ForEachTable(tree, [&times](const Json& table, bool) {
+    if (!sql::TextMember(table, "schema_name").empty()) return;
+    ++times[sql::LowerCase(sql::TextMember(table, "table_name"))];
+  });
   ReadOnce once;
-  for (const auto& [name, queries] : ctes) {
+  for (const auto& [name, entries] : ctes) {
     const auto found = times.find(name);
     const bool read_once = found != times.end() && found->second == 1;
-    if (read_once && queries.size() == 1 && queries[0] != nullptr) once[name] = queries[0];
+    if (read_once && entries.size() == 1 && !entries[0].renamed) once[name] = entries[0].query;
   }
   return once;
 }

@@ -10,8 +10,6 @@
 
 namespace quail::plan {
 
-bool IsNull(const sql::Json& node, const char* key);
-
 /// A query among the items of FROM.
 struct FromQuery {
   sql::Json* item = nullptr;

@@ -57,8 +57,8 @@ bool GivesItsRows(const Json& query, bool limit) {
       !query.value("group_sets", Json()).empty())
     return false;
   if (sql::TextMember(query, "aggregate_handling") != "STANDARD_HANDLING") return false;
-  if (!IsNull(query, "having") || !IsNull(query, "qualify")) return false;
-  if (!IsNull(query, "sample") || !query.contains("modifiers")) return false;
+  if (!sql::IsAbsent(query, "having") || !sql::IsAbsent(query, "qualify")) return false;
+  if (!sql::IsAbsent(query, "sample") || !query.contains("modifiers")) return false;
   return std::ranges::all_of(query["modifiers"], [limit](const Json& modifier) {
     const std::string_view type = sql::TypeOf(modifier);
     return type == "ORDER_MODIFIER" || (limit && type == "LIMIT_MODIFIER");
@@ -177,7 +177,7 @@ class Narrowing {
   /// Moves the conditions about plain columns into the query.
   void MoveTerms(Json& around, const Place& place) {
     Json& query = *place.from.query;
-    if (IsNull(around, "where_clause") || !IsNull(around, "sample")) return;
+    if (sql::IsAbsent(around, "where_clause") || !sql::IsAbsent(around, "sample")) return;
     std::vector<const Json*> terms;
     AddTerms(around["where_clause"], terms);
     std::vector<Json> moved;
@@ -191,7 +191,7 @@ class Narrowing {
       (moves ? moved : kept).push_back(moves ? std::move(inside) : *term);
     }
     if (moved.empty()) return;
-    if (!IsNull(query, "where_clause")) moved.insert(moved.begin(), query["where_clause"]);
+    if (!sql::IsAbsent(query, "where_clause")) moved.insert(moved.begin(), query["where_clause"]);
     query["where_clause"] = writer_.MakeAnd(std::move(moved));
     around["where_clause"] = writer_.MakeAnd(std::move(kept));
   }
@@ -201,11 +201,11 @@ class Narrowing {
     const Json& around = place.around;
     Json& query = *place.from.query;
     const bool alone = place.from.item == &around["from_table"];
-    if (!alone || !GivesItsRows(around, true) || !IsNull(around, "where_clause")) return;
+    if (!alone || !GivesItsRows(around, true) || !sql::IsAbsent(around, "where_clause")) return;
     const Json& modifiers = around["modifiers"];
     if (modifiers.empty() || modifiers.size() > 2 || !query["modifiers"].empty()) return;
     const Json& limit = modifiers.back();
-    if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || IsNull(limit, "limit")) return;
+    if (sql::TypeOf(limit) != "LIMIT_MODIFIER" || sql::IsAbsent(limit, "limit")) return;
     const auto count = ConstantCount(limit, "limit");
     const auto offset = ConstantCount(limit, "offset");
     const bool of_rows = std::ranges::all_of(
@@ -296,7 +296,7 @@ class Narrowing {
          {"exclude_list", "replace_list", "rename_list", "qualified_exclude_list"}) {
       if (star.contains(key) && !star[key].empty()) return false;
     }
-    return IsNull(star, "expr") && !star.value("columns", false) &&
+    return sql::IsAbsent(star, "expr") && !star.value("columns", false) &&
            sql::TextMember(star, "relation_name").empty();
   }
 

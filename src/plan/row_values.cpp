@@ -34,7 +34,7 @@ bool IsOfEachRow(const Json& node, Catalog& catalog) {
 }
 
 std::optional<std::uint64_t> ConstantCount(const Json& modifier, const char* key) {
-  if (!modifier.contains(key) || modifier[key].is_null()) return 0;
+  if (sql::IsAbsent(modifier, key)) return 0;
   const auto constant = sql::ConstantOf(modifier[key]);
   if (!constant || constant->kind != sql::ConstantKind::kNumber) return std::nullopt;
   if (constant->number < 0 || constant->number > 1e15) return std::nullopt;

@@ -37,9 +37,7 @@ void CollectFunctions(const Json& node, Names& functions) {
 }
 
 bool HasSample(const Json& node) {
-  return sql::AnyNode(node, [](const Json& inner) {
-    return inner.is_object() && inner.contains("sample") && !inner["sample"].is_null();
-  });
+  return sql::AnyNode(node, [](const Json& inner) { return !sql::IsAbsent(inner, "sample"); });
 }
 
 }  // namespace

@@ -138,6 +138,19 @@ void AddModifier(Json& modifier, std::vector<Json*>& out) {
   }
 }
 
+/// `named`: by WITH around the node.
+void VisitTables(Json& node, std::vector<std::string> named,
+                 const std::function<void(Json& table, bool in_with)>& visit) {
+  if (TypeOf(node) == "BASE_TABLE") {
+    const bool in_with =
+        TextMember(node, "schema_name").empty() &&
+        std::ranges::find(named, LowerCase(TextMember(node, "table_name"))) != named.end();
+    return visit(node, in_with);
+  }
+  for (const CteEntry& entry : CtesOf(node)) named.push_back(LowerCase(entry.name));
+  ForEachChild(node, [&](Json& child) { VisitTables(child, named, visit); });
+}
+
 }  // namespace
 
 Json ReadTree(std::string_view text) {
@@ -174,6 +187,10 @@ std::string_view TextMember(const Json& node, const char* key) {
   const auto found = node.find(key);
   if (found == node.end() || !found->is_string()) return {};
   return found->get_ref<const std::string&>();
+}
+
+bool IsAbsent(const Json& node, const char* key) {
+  return !node.contains(key) || node.at(key).is_null();
 }
 
 std::string_view ClassOf(const Json& node) { return TextMember(node, "class"); }
@@ -266,9 +283,22 @@ std::vector<CteEntry> CtesOf(Json& node) {
     Json& value = Member(entry, "value");
     const bool flat = value.is_object() && value.contains("query_node");
     Json& query = flat ? value["query_node"] : Member(Member(value, "query"), "node");
-    out.push_back({std::string(TextMember(entry, "key")), &query});
+    const bool renamed = value.contains("aliases") && !value["aliases"].empty();
+    out.push_back({std::string(TextMember(entry, "key")), &query, renamed});
   }
   return out;
+}
+
+std::vector<CteEntry> AllCtesOf(Json& node) {
+  std::vector<CteEntry> all = CtesOf(node);
+  ForEachChild(node, [&all](Json& child) {
+    for (CteEntry& below : AllCtesOf(child)) all.push_back(std::move(below));
+  });
+  return all;
+}
+
+void ForEachTable(Json& node, const std::function<void(Json& table, bool in_with)>& visit) {
+  VisitTables(node, {}, visit);
 }
 
 }  // namespace quail::sql

@@ -37,6 +37,8 @@ std::optional<std::size_t> LocationOf(const Json& node);
 std::string_view AliasOf(const Json& node);
 /// A member as text; empty if it is absent or no text.
 std::string_view TextMember(const Json& node, const char* key);
+/// Whether a node has no such member, or one that is null: optional parts are one or the other.
+bool IsAbsent(const Json& node, const char* key);
 
 struct FunctionArgument {
   std::string_view name;  ///< empty: positional
@@ -82,7 +84,14 @@ std::vector<Json*> ExpressionsOf(Json& select);
 struct CteEntry {
   std::string name;
   Json* query = nullptr;
+  bool renamed = false;  ///< WITH names its columns
 };
 std::vector<CteEntry> CtesOf(Json& node);
+/// Those of every query at or below `node`.
+std::vector<CteEntry> AllCtesOf(Json& node);
+
+/// Calls `visit` with every BASE_TABLE at or below `node`, which it may replace, and whether a WITH
+/// around it has its name.
+void ForEachTable(Json& node, const std::function<void(Json& table, bool in_with)>& visit);
 
 }  // namespace quail::sql

@@ -81,6 +81,30 @@ TEST_P(DuckDbAst, JoinsAndTableExpressionsAreFound) {
   EXPECT_EQ(AliasOf(inner["right"]), "s");
 }
 
+TEST_P(DuckDbAst, TablesAreTakenApartFromTheQueriesOfWith) {
+  Json tree = Read("join");
+  const auto ctes = AllCtesOf(tree);
+  ASSERT_EQ(ctes.size(), 1U);
+  EXPECT_EQ(ctes[0].name, "w");
+  EXPECT_FALSE(ctes[0].renamed);
+  std::vector<std::string> tables;
+  ForEachTable(tree, [&tables](const Json& table, bool in_with) {
+    tables.push_back(std::string(TextMember(table, "table_name")) + (in_with ? " of WITH" : ""));
+  });
+  EXPECT_EQ(tables, (std::vector<std::string>{"a", "b", "w of WITH"}));
+}
+
+TEST_P(DuckDbAst, AnOptionalMemberMayBeNull) {
+  Json tree = Read("filter");
+  Json& select = QueryNode(tree);
+  EXPECT_TRUE(IsAbsent(select, "having"));
+  EXPECT_FALSE(IsAbsent(select, "where_clause"));
+  select.erase("where_clause");
+  EXPECT_TRUE(IsAbsent(select, "where_clause"));
+  EXPECT_FALSE(select.contains("where_clause"));
+  EXPECT_TRUE(IsAbsent(select["select_list"], "having"));
+}
+
 TEST(DuckDbAstReader, HostileTreesAreErrors) {
   for (const std::string text :
        {"", "[]", "{}", "{\"statements\":[]}", "{\"statements\":[{\"node\":1}]}", "\xff\xfe"}) {
