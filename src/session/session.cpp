@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 
@@ -17,35 +16,20 @@
 #include "session/ai_statement.h"
 #include "session/change_check.h"
 #include "session/copy_to_file.h"
-#include "session/describe.h"
 #include "session/error_place.h"
+#include "session/plain_statement.h"
 #include "session/prepared_statements.h"
 #include "session/rows_result.h"
 #include "session/session_state.h"
 #include "session/table_functions.h"
 #include "session/user_position.h"
 #include "session/view_statements.h"
-#include "sql/lexer.h"
 #include "sql/statement.h"
 
 namespace quail::session {
 namespace {
 
 using Statement = Session::Statement;
-
-/// In capitals.
-std::string FirstWord(const sql::Statement& read) {
-  const std::string_view text = read.before.empty() ? read.query : read.before;
-  return sql::UpperCase(text.substr(0, text.find_first_of(" ;\n\t")));
-}
-
-/// Whether tables, views and macros are certainly the same after a statement.
-bool KeepsNames(const sql::Statement& read) {
-  constexpr std::array kWords = {"INSERT", "UPDATE", "DELETE", "TRUNCATE",
-                                 "BEGIN",  "START",  "COMMIT", "END"};
-  const std::string word = FirstWord(read);
-  return std::ranges::find(kWords, word) != kWords.end();
-}
 
 class SessionImpl : public Session {
  public:
@@ -86,20 +70,8 @@ class SessionImpl : public Session {
                                        const RunOptions& options);
   std::unique_ptr<Result> RunRead(std::string_view script, const Statement& statement,
                                   sql::Statement read, const RunOptions& options);
-  /// To be told of each statement that the engine ran.
-  void FollowTransaction(const sql::Statement& read);
-  std::unique_ptr<Result> RunPlain(std::string_view script, const Statement& whole,
-                                   const sql::Statement& statement, const RunOptions& options);
   std::uint64_t WriteRead(std::string_view script, const Statement& statement, sql::Statement read,
                           std::string_view format, std::string_view path);
-  /// RunToFile for a statement that is no query but gives rows.
-  std::uint64_t CopyReturned(std::string_view script, const sql::Statement& statement,
-                             std::string_view copy, std::string_view path);
-  /// Calls `call` with positions moved from `query` of the statement, which begins at byte `prefix`
-  /// of what runs.
-  template <typename Call>
-  auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
-                Call call) const;
   void OpenOracle();
   void OpenCheckpoint();
   /// Files that a statement names and the relational engine cannot read become tables of that name.
@@ -264,16 +236,6 @@ bool SessionImpl::HasRows(std::string_view script, const Statement& statement) c
   return false;
 }
 
-template <typename Call>
-auto SessionImpl::InScript(std::string_view script, const sql::Statement& statement,
-                           std::size_t prefix, Call call) const {
-  return Located(call, [&](const TextPosition& position) -> std::optional<TextPosition> {
-    if (position.offset < prefix) return std::nullopt;
-    const std::size_t offset = std::min(position.offset - prefix, statement.query.size());
-    return statement.Locate(script, offset);
-  });
-}
-
 sql::Statement SessionImpl::Read(std::string_view script, const Statement& statement) const {
   sql::Statement read =
       sql::ReadStatement(script, {statement.offset, statement.text.size()}, state_.config.dialect);
@@ -351,90 +313,11 @@ std::unique_ptr<Result> SessionImpl::RunRead(std::string_view script, const Stat
                     [&](const Error& error) { ReportFailure(script, statement, error); });
   }
   if (!read.has_ai) {
-    auto result = RunPlain(script, statement, read, options);
-    FollowTransaction(read);
-    return result;
+    return PlainStatement(state_, views_, script, statement, read).Run(options);
   }
   Observed([&] { CheckChange(*state_.connection, script, read); },
            [&](const Error& error) { ReportFailure(script, statement, error); });
   return std::make_shared<AiStatement>(state_, script, statement, std::move(read))->Run(options);
-}
-
-void SessionImpl::FollowTransaction(const sql::Statement& read) {
-  const std::string word = FirstWord(read);
-  if (word == "BEGIN" || word == "START") state_.in_transaction = true;
-  for (const char* end : {"ROLLBACK", "ABORT", "COMMIT", "END"}) {
-    if (word == end) state_.in_transaction = false;
-  }
-}
-
-std::unique_ptr<Result> SessionImpl::RunPlain(std::string_view script, const Statement& whole,
-                                              const sql::Statement& statement,
-                                              const RunOptions& options) {
-  using Kind = sql::StatementKind;
-  std::string words;
-  if (statement.kind == Kind::kDescribe) words = "DESCRIBE ";
-  if (statement.kind == Kind::kExplain) words = "EXPLAIN ";
-  if (statement.kind == Kind::kExplainAnalyze) words = "EXPLAIN ANALYZE ";
-  if (words.empty() && options.explain != RunOptions::Explain::kNo) {
-    words = options.explain == RunOptions::Explain::kAnalyze ? "EXPLAIN ANALYZE "
-            : options.explain == RunOptions::Explain::kJson  ? "EXPLAIN (FORMAT json) "
-                                                             : "EXPLAIN ";
-  }
-  relational::Connection& connection = *state_.connection;
-  const bool rows_only = words.empty() && statement.before.empty() && statement.after.empty();
-  if (statement.kind == Kind::kQuery && rows_only) {
-    const columnar::Schema schema = InScript(script, statement, 0, [&] {
-      connection.CheckSyntax(statement.query);  // where it stands alone
-      return DescribeQuery(connection, statement.query);
-    });
-    auto rows = std::make_unique<RowsResult>(connection, statement.query, schema, options.form);
-    RowsObserver observer;
-    const auto text = std::make_shared<const std::string>(script);
-    observer.locate = [text, statement](const TextPosition& position) {
-      return statement.Locate(*text, std::min(position.offset, statement.query.size()));
-    };
-    observer.reword = [this, text, whole, dialect = state_.config.dialect](const Error& error) {
-      return WithPlace(views_.Reword(error, *text, whole), *text, whole, dialect);
-    };
-    rows->Observe(std::move(observer));
-    return rows;
-  }
-  if (!KeepsNames(statement)) {
-    state_.functions.macros.reset();
-    state_.functions.scalars.clear();
-    state_.views.reset();
-  }
-  const std::string sql = words + statement.before + statement.query + statement.after;
-  auto stream = InScript(script, statement, words.size() + statement.before.size(),
-                         [&] { return connection.Query(sql); });
-  if (!stream->has_rows()) {
-    while (stream->Next()) {
-    }
-    return std::make_unique<EffectResult>();
-  }
-  const bool is_plan = words.starts_with("EXPLAIN");
-  if (!is_plan) {
-    return KeptRows::Read(std::make_unique<KeptRows>(connection, std::move(stream)), options.form);
-  }
-  std::string text;
-  while (const auto batch = stream->Next()) {
-    for (std::size_t row = 0; row < batch->rows(); ++row) {
-      text += batch->Text(batch->columns() - 1, row);
-    }
-  }
-  return std::make_unique<KnownResult>(std::vector<ColumnInfo>{{"plan", "VARCHAR"}},
-                                       KnownResult::Rows{{std::move(text)}}, true);
-}
-
-std::uint64_t SessionImpl::CopyReturned(std::string_view script, const sql::Statement& statement,
-                                        std::string_view copy, std::string_view path) {
-  auto stream = InScript(script, statement, statement.before.size(), [&] {
-    return state_.connection->Query(statement.before + statement.query + statement.after);
-  });
-  if (!stream->has_rows()) throw Error(ErrorCode::kUsage, "the statement gives no rows to write");
-  const KeptRows kept(*state_.connection, std::move(stream));
-  return CopyToFile(*state_.connection, kept.Query(), path, copy, relational::ErrorPlaces::kNone);
 }
 
 std::uint64_t SessionImpl::RunToFile(std::string_view script, const Statement& statement,
@@ -480,16 +363,12 @@ std::uint64_t SessionImpl::WriteRead(std::string_view script, const Statement& s
     return rows->WriteIpcFile(std::string(path));
   }
   const std::string copy = CopyOptions(format);
-  if (!is_query) return CopyReturned(script, read, copy, path);
-  OpenNamedFiles(read);
-  if (read.has_ai || InScript(script, read, 0, [&] { return views_.Names(read); })) {
+  if (is_query) OpenNamedFiles(read);
+  if (is_query && (read.has_ai || InScript(script, read, 0, [&] { return views_.Names(read); }))) {
     return std::make_shared<AiStatement>(state_, script, statement, std::move(read))
         ->RunToFile(path, copy);
   }
-  InScript(script, read, 0, [&] { state_.connection->CheckSyntax(read.query); });
-  return InScript(script, read, kCopyBefore.size(), [&] {
-    return CopyToFile(*state_.connection, read.query, path, copy, relational::ErrorPlaces::kInSql);
-  });
+  return PlainStatement(state_, views_, script, statement, read).RunToFile(path, copy);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <new>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "quail/error.h"
+#include "sql/statement.h"
 
 /// The only place of the session that looks at errors on their way: it moves their positions into
 /// the text that the user sees, and lets a report keep them. Each is thrown on.
@@ -24,6 +26,18 @@ auto Located(Call call, Locate locate) -> decltype(call()) {
     if (!error.position()) throw;
     throw Error(error.code(), error.what(), locate(*error.position()));
   }
+}
+
+/// Runs `call`, whose Errors have positions in SQL in which the query of `statement` begins at byte
+/// `prefix`; they go on with positions in `script`, in which the user wrote it.
+template <typename Call>
+auto InScript(std::string_view script, const sql::Statement& statement, std::size_t prefix,
+              Call call) {
+  return Located(call, [&](const TextPosition& position) -> std::optional<TextPosition> {
+    if (position.offset < prefix) return std::nullopt;
+    const std::size_t offset = std::min(position.offset - prefix, statement.query.size());
+    return statement.Locate(script, offset);
+  });
 }
 
 /// Runs `call`; shows an Error to `on_error`, if there is one, before it goes on. Memory that ran
