@@ -12,8 +12,8 @@
 #include "exec/executor.h"
 #include "optimizer/optimizer.h"
 #include "plan/binder.h"
-#include "plan/compared_constants.h"
 #include "plan/stand_in.h"
+#include "session/argument_statistics.h"
 #include "session/change_check.h"
 #include "session/connection_catalog.h"
 #include "session/copy_to_file.h"
@@ -31,9 +31,6 @@
 namespace quail::session {
 namespace {
 
-/// Bytes of English text a token, where no tokenizer counts them.
-constexpr double kBytesPerToken = 4;
-
 /// SQL that the user did not write has errors without a place.
 std::unique_ptr<relational::ResultStream> RunOwn(relational::Connection& connection,
                                                  std::string_view sql) {
@@ -44,24 +41,6 @@ void Drain(relational::Connection& connection, std::string_view sql) {
   const auto stream = RunOwn(connection, sql);
   while (stream->Next()) {
   }
-}
-
-/// Where the text constant stands that the engine could not cast to the type of what it is compared
-/// with. Beside casts in the statement it may be a text of the data.
-std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::string& query,
-                                            ConnectionCatalog& catalog) {
-  constexpr std::string_view kBefore = "Could not convert string '";
-  const std::string_view message = error.what();
-  const bool of_column = message.find(" when casting from source column ") != message.npos;
-  if (!message.starts_with(kBefore) || of_column) return std::nullopt;
-  const std::string_view text =
-      message.substr(kBefore.size(), message.find("' to ") - kBefore.size());
-  const sql::Json tree = sql::ReadTree(catalog.Parse(query));
-  if (sql::HasClass(tree, "CAST")) return std::nullopt;
-  for (const plan::ComparedConstant& compared : plan::ComparedConstants(tree)) {
-    if (compared.text == text) return sql::LocationOf(*compared.constant);
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -258,38 +237,14 @@ plan::ArgumentStatistics AiStatement::Measure(const plan::Relation& relation,
     const TimeInto timed(report_.seconds["relational"]);
     domain = exec::ReadTableDomain(*state_.connection, relation.table, std::span(&column, 1), "");
   }
-  plan::ArgumentStatistics statistics;
-  statistics.relation = relation.id;
-  statistics.id_column = column;
-  statistics.rows = domain.total_weight();
-  std::vector<base::TextId> ids;
-  for (std::size_t i = 0; i < domain.size(); ++i) {
-    if (domain.ids[i] == exec::kNullText) {
-      statistics.nulls += domain.weights[i];
-    } else {
-      ids.push_back(domain.ids[i]);
-    }
-  }
-  statistics.distinct = ids.size();
   const text::BpeTokenizer* tokenizer = state_.oracle ? nullptr : state_.Model().tokenizer();
   if (tokenizer != nullptr) {
     const TimeInto timed(report_.seconds["tokenize"]);
-    state_.texts.Tokenize(ids, *tokenizer, state_.pool, &state_.cancel);
+    state_.texts.Tokenize(TextsOf(domain), *tokenizer, state_.pool, &state_.cancel);
   }
-  for (const base::TextId id : ids) {
-    double tokens = 0;
-    if (state_.texts.status(id) == text::TextStatus::kReady) {
-      tokens = static_cast<double>(state_.texts.tokens(id).size());
-    } else {
-      tokens = static_cast<double>(state_.texts.text(id).size()) / kBytesPerToken;
-      statistics.estimated = true;
-    }
-    statistics.sum_tokens += tokens;
-    statistics.sum_squared_tokens += tokens * tokens;
-    statistics.max_tokens = std::max(statistics.max_tokens, static_cast<std::uint64_t>(tokens));
-  }
-  if (!ids.empty())
-    statistics.mean_tokens = statistics.sum_tokens / static_cast<double>(ids.size());
+  plan::ArgumentStatistics statistics = StatisticsOf(domain, state_.texts);
+  statistics.relation = relation.id;
+  statistics.id_column = column;
   return statistics;
 }
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/text_position.h"
+#include "plan/compared_constants.h"
 #include "relational/file_table.h"
 #include "session/settings.h"
+#include "sql/duckdb_ast.h"
 #include "sql/lexer.h"
 #include "sql/statement.h"
 
@@ -115,6 +117,22 @@ Error WithPlace(const Error& error, std::string_view script, const Session::Stat
     if (!at && blamed) at = sql::FindName(script, part, dialect, name);
   }
   return {told.code(), told.what(), base::Locate(script, at.value_or(statement.offset))};
+}
+
+std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::string& query,
+                                            plan::Catalog& catalog) {
+  constexpr std::string_view kBefore = "Could not convert string '";
+  const std::string_view message = error.what();
+  const bool of_column = message.find(" when casting from source column ") != message.npos;
+  if (!message.starts_with(kBefore) || of_column) return std::nullopt;
+  const std::string_view text =
+      message.substr(kBefore.size(), message.find("' to ") - kBefore.size());
+  const sql::Json tree = sql::ReadTree(catalog.Parse(query));
+  if (sql::HasClass(tree, "CAST")) return std::nullopt;
+  for (const plan::ComparedConstant& compared : plan::ComparedConstants(tree)) {
+    if (compared.text == text) return sql::LocationOf(*compared.constant);
+  }
+  return std::nullopt;
 }
 
 }  // namespace quail::session

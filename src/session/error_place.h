@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
+#include "plan/catalog.h"
 #include "quail/config.h"
 #include "quail/error.h"
 #include "quail/session.h"
@@ -13,5 +17,10 @@ namespace quail::session {
 /// blamed for (model, device, memory, an interrupt) stays without one.
 Error WithPlace(const Error& error, std::string_view script, const Session::Statement& statement,
                 Dialect dialect);
+
+/// Where in `query` the text constant stands that the engine could not cast to the type of what it
+/// is compared with. Beside casts in the query it may be a text of the data.
+std::optional<std::size_t> OffsetOfConstant(const Error& error, const std::string& query,
+                                            plan::Catalog& catalog);
 
 }  // namespace quail::session
