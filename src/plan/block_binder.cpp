@@ -70,7 +70,8 @@ void BlockBinder::Bind() {
   ReplaceNaturalJoins();
   for (Json* expression : sql::ExpressionsOf(select_)) {
     const bool where = expression == &select_["where_clause"];
-    ExpandAliases(*expression, where ? AliasPlace::kWhere : AliasPlace::kElsewhere);
+    ExpandAliases(*expression, where ? AliasPlace::kWhere : AliasPlace::kElsewhere,
+                  select_["select_list"].size());
   }
   NameResultColumns();
   CollectTerms();
@@ -253,33 +254,41 @@ void BlockBinder::ReplaceNaturalJoins() {
   }
 }
 
-const Json* BlockBinder::SelectAlias(const std::string& name) const {
+std::optional<std::size_t> BlockBinder::AliasedItem(const std::string& name,
+                                                    std::size_t before) const {
   for (const FromItem& item : from_.items) {
-    if (FindColumn(item.columns, name) >= 0) return nullptr;
+    if (FindColumn(item.columns, name) >= 0) return std::nullopt;
   }
-  for (const Json& expression : select_["select_list"]) {
-    if (sql::SameWord(sql::AliasOf(expression), name)) return &expression;
+  const Json& list = select_["select_list"];
+  for (std::size_t i = 0; i < std::min(before, list.size()); ++i) {
+    if (sql::SameWord(sql::AliasOf(list[i]), name)) return i;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+const Json* BlockBinder::SelectAlias(const std::string& name) const {
+  const auto item = AliasedItem(name, select_["select_list"].size());
+  return item ? &select_["select_list"][*item] : nullptr;
 }
 
 /// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become
-/// what they stand for.
-void BlockBinder::ExpandAliases(Json& node, AliasPlace place) {
+/// what they stand for, in which an alias is one of the items in front. `before`: how many items
+/// are looked at.
+void BlockBinder::ExpandAliases(Json& node, AliasPlace place, std::size_t before) {
   if (sql::IsQueryNode(node)) return;
   const std::vector<std::string> path = sql::ColumnPath(node);
   if (path.size() == 1) {
-    const Json* meant = SelectAlias(path[0]);
-    if (meant == nullptr || meant == &node) return;
-    if (place == AliasPlace::kCall || (place == AliasPlace::kWhere && ContainsAiCall(*meant))) {
-      const std::string alias(sql::AliasOf(node));
-      node = Json(*meant);
-      node["alias"] = alias;
-    }
+    const auto item = AliasedItem(path[0], before);
+    if (!item || place == AliasPlace::kElsewhere) return;
+    Json meant = select_["select_list"][*item];
+    ExpandAliases(meant, AliasPlace::kCall, *item);
+    if (place == AliasPlace::kWhere && !ContainsAiCall(meant)) return;
+    meant["alias"] = std::string(sql::AliasOf(node));
+    node = std::move(meant);
     return;
   }
   const AliasPlace below = IsAiCall(node) ? AliasPlace::kCall : place;
-  sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, below); });
+  sql::ForEachChild(node, [&](Json& child) { ExpandAliases(child, below, before); });
 }
 
 /// Unaliased results that stand for a call have its canonical name; larger ones the name that their

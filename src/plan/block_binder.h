@@ -88,7 +88,8 @@ class BlockBinder {
   void ReplaceNaturalJoins();
   /// What the aliases of the select list stand for at a place.
   enum class AliasPlace { kWhere, kCall, kElsewhere };
-  void ExpandAliases(sql::Json& node, AliasPlace place);
+  void ExpandAliases(sql::Json& node, AliasPlace place, std::size_t before);
+  std::optional<std::size_t> AliasedItem(const std::string& name, std::size_t before) const;
   const sql::Json* SelectAlias(const std::string& name) const;
 
   // AND terms.
