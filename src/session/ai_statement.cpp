@@ -97,7 +97,7 @@ std::unique_ptr<Result> AiStatement::Run(const RunOptions& options) {
     const bool explain = statement_.kind == sql::StatementKind::kExplain ||
                          options.explain == RunOptions::Explain::kText ||
                          options.explain == RunOptions::Explain::kJson;
-    if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult();
+    if (statement_.kind == sql::StatementKind::kDescribe) return DescribeResult(options.form);
     if (explain) return ExplainResult(options.explain == RunOptions::Explain::kJson);
     if (!IsOfEffect()) {
       Close();
@@ -324,21 +324,15 @@ std::int64_t AiStatement::LongestPrompt() const {
   return state_.oracle ? 0 : state_.model->forest()->config().LongestPrompt();
 }
 
-std::unique_ptr<Result> AiStatement::DescribeResult() {
-  std::vector<ColumnInfo> columns;
-  std::string list;
-  for (const char* name : {"column_name", "column_type", "null", "key", "default", "extra"}) {
-    columns.push_back({name, "VARCHAR"});
-    list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", name);
-  }
-  KnownResult::Rows rows;
-  for (auto& row : relational::QueryText(
-           *state_.connection, fmt::format("SELECT {} FROM ({}\n)", list, plan_.final_sql),
-           relational::ErrorPlaces::kNone)) {
-    rows.push_back(std::move(row));
-  }
+std::unique_ptr<Result> AiStatement::DescribeResult(CellForm form) {
+  auto stream = state_.connection->Query(
+      fmt::format(
+          "SELECT column_name, column_type, \"null\", \"key\", \"default\", extra FROM ({}\n)",
+          plan_.final_sql),
+      relational::ErrorPlaces::kNone);
+  auto rows = std::make_unique<KeptRows>(*state_.connection, std::move(stream));
   Close();
-  return std::make_unique<KnownResult>(std::move(columns), std::move(rows), false);
+  return KeptRows::Read(std::move(rows), form);
 }
 
 /// Why the plan's roofline bounds nothing; empty where it does.

@@ -53,7 +53,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   std::unique_ptr<Result> ExplainResult(bool json);
   std::unique_ptr<Result> AnalyzeResult();
   std::unique_ptr<Result> FinalResult(const RunOptions& options);
-  std::unique_ptr<Result> DescribeResult();
+  std::unique_ptr<Result> DescribeResult(CellForm form);
 
   template <typename Call>
   auto Noted(Call call);
