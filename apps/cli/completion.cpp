@@ -20,7 +20,7 @@ constexpr std::string_view kColumns =
 /// Functions of ours that are for the SQL that we write stay out.
 constexpr std::string_view kEngineFunctions =
     "SELECT function_name FROM duckdb_functions() WHERE (NOT starts_with(function_name, 'quail_') "
-    "OR function_name IN ('quail_errors', 'quail_functions')) AND "
+    "OR function_name IN ('quail_errors', 'quail_functions', 'quail_settings')) AND "
     "regexp_full_match(function_name, '[a-z0-9_]+')";
 
 std::vector<std::string> NamesOf(Session& session, std::string_view source,

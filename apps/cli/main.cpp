@@ -35,6 +35,7 @@ int ExitCodeOf(const Error& error) {
     case ErrorCode::kInterrupted:
       return InterruptedExitCode();
     case ErrorCode::kSyntax:
+    case ErrorCode::kUnfinished:
     case ErrorCode::kBind:
     case ErrorCode::kUnsupported:
     case ErrorCode::kQuery:

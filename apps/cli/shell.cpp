@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <csignal>
@@ -37,6 +38,8 @@ constexpr std::string_view kHelp =
     "drops\n"
     "an unfinished one; Tab completes names.\n";
 
+constexpr std::string_view kWithoutArgument[] = {".help", ".quit", ".exit", ".tables", ".report"};
+
 std::string_view Trim(std::string_view text) {
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
     text.remove_prefix(1);
@@ -45,6 +48,15 @@ std::string_view Trim(std::string_view text) {
     text.remove_suffix(1);
   }
   return text;
+}
+
+/// Whether a line can end a statement: at most comments follow its semicolon.
+bool MayEndStatement(std::string_view line) {
+  for (std::size_t at = line.find(';'); at != line.npos; at = line.find(';', at + 1)) {
+    const std::string_view rest = Trim(line.substr(at + 1));
+    if (rest.empty() || std::string_view("-/#;").find(rest.front()) != rest.npos) return true;
+  }
+  return false;
 }
 
 /// Reads and runs until the end of the input.
@@ -70,13 +82,13 @@ class Shell {
     }
     std::string line;
     while (!quit_) {
-      switch (lines_->Next(Trim(buffer_).empty() ? "quail> " : "  ...> ", line)) {
+      switch (lines_->Next(begun_ ? "  ...> " : "quail> ", line)) {
         case LineSource::Event::kLine:
           Take(line);
           break;
         case LineSource::Event::kInterrupt:
           HeedSignals();
-          buffer_.clear();
+          TakeBuffer();
           fmt::print(stderr, "\n");
           break;
         case LineSource::Event::kEnd:
@@ -111,37 +123,55 @@ class Shell {
   /// What a user did not finish is dropped; a script's last statement needs no semicolon.
   void TakeEnd() {
     if (interactive_) fmt::print(stderr, "\n");
-    if (Trim(buffer_).empty()) return;
+    if (!begun_) return;
     if (!interactive_) return RunScript(buffer_);
     fmt::print(stderr, "the unfinished statement was dropped: it has no semicolon\n");
   }
 
   void Take(const std::string& line) {
-    if (Trim(buffer_).empty() && Trim(line).starts_with('.')) {
+    if (!begun_ && Trim(line).starts_with('.')) {
+      TakeBuffer();
       RunDotCommand(Trim(line));
       return;
     }
     buffer_ += line + '\n';
-    if (!Trim(line).ends_with(';')) return;
-    const std::string script = std::exchange(buffer_, "");
-    if (!Complete(script)) {
-      buffer_ = script;
-      return;
-    }
-    RunScript(script);
+    // A text is not read again line by line once a statement has begun; an open comment may end.
+    if (!begun_ || line.find("*/") != line.npos) begun_ = HasBegun();
+    if (MayEndStatement(line) && IsComplete()) RunScript(TakeBuffer());
   }
 
-  /// Whether no string or comment is open at the end.
-  bool Complete(const std::string& script) const {
+  std::string TakeBuffer() {
+    begun_ = false;
+    return std::exchange(buffer_, "");
+  }
+
+  /// Whether more than comments is in the buffer. What is wrong with it, running it will tell.
+  bool HasBegun() const {
+    bool begun = true;
+    Guarded([&] { begun = !session_.Split(buffer_).empty(); }, [](const Error&) {});
+    return begun;
+  }
+
+  /// Whether the statements of the buffer have ended: then a word behind them begins another one.
+  bool IsComplete() const {
     bool complete = true;
-    Guarded([&] { session_.Split(script); }, [&](const Error&) { complete = false; });
+    Guarded(
+        [&] {
+          const std::size_t begun = session_.Split(buffer_).size();
+          complete = session_.Split(buffer_ + "\nx").size() > begun;
+        },
+        [&](const Error& error) { complete = error.code() != ErrorCode::kUnfinished; });
     return complete;
   }
 
   void RunDotCommand(std::string_view command) {
-    const std::size_t space = command.find(' ');
+    const std::size_t space = command.find_first_of(" \t");
     const std::string_view name = command.substr(0, space);
     const std::string argument(space == std::string_view::npos ? "" : Trim(command.substr(space)));
+    if (!argument.empty() &&
+        std::ranges::find(kWithoutArgument, name) != std::end(kWithoutArgument)) {
+      return Fail(fmt::format("{} takes no argument, not '{}'", name, argument));
+    }
     if (name == ".help") {
       std::cout << fmt::format(kHelp, DialectNames());
     } else if (name == ".quit" || name == ".exit") {
@@ -162,7 +192,7 @@ class Shell {
       if (argument.empty()) return Fail("which query? .explain QUERY");
       RunScript("EXPLAIN " + argument);
     } else if (name == ".report") {
-      std::cout << session_.ReportJson() << '\n';
+      ShowReport();
     } else {
       Fail(fmt::format("no command {}; .help lists them", command));
     }
@@ -187,6 +217,12 @@ class Shell {
     const std::string sql = all + " WHERE lower(name) = lower(" + TextLiteral(table) + ")";
     if (session_.Run(sql, {sql, 0}, {})->Drain() > 0) return RunScript(sql);
     Fail(fmt::format("no table or view '{}'", table));
+  }
+
+  void ShowReport() {
+    const std::string report = session_.ReportJson();
+    if (report.empty()) return Fail("no statement with AI calls has been run yet");
+    std::cout << report << '\n';
   }
 
   void SwitchTimer(const std::string& argument) {
@@ -262,7 +298,8 @@ class Shell {
   bool times_ = false;
   bool quit_ = false;
   bool failed_ = false;
-  std::string buffer_;
+  std::string buffer_;  ///< lines that have not been run
+  bool begun_ = false;  ///< more than comments are in them
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace quail {
 enum class ErrorCode {
   kUsage,        ///< wrong option, setting or call of the API
   kSyntax,       ///< the text is not SQL of its dialect
+  kUnfinished,   ///< the text ends inside of a string, comment or name
   kBind,         ///< unknown or ambiguous name, wrong argument
   kUnsupported,  ///< known, but not supported yet
   kQuery,        ///< the relational engine failed, or a failed row must fail the query

@@ -56,7 +56,8 @@ class Session {
     std::string text;
     std::size_t offset = 0;  ///< bytes from the beginning of the script
   };
-  /// Splits at the `;` between statements, by the dialect's lexer. Throws Error{kSyntax}.
+  /// Splits at the `;` between statements, by the dialect's lexer. Throws Error{kSyntax}, or
+  /// Error{kUnfinished} for a script that ends inside of a string, comment or name.
   virtual std::vector<Statement> Split(std::string_view script) const = 0;
   /// Whether a statement is a query, or EXPLAIN or DESCRIBE of one. Some others of the relational
   /// engine have rows too (SHOW, RETURNING): Result::has_rows tells. Throws Error{kSyntax ..}.

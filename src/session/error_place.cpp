@@ -43,6 +43,7 @@ bool IsAboutText(ErrorCode code) {
   switch (code) {
     case ErrorCode::kUsage:
     case ErrorCode::kSyntax:
+    case ErrorCode::kUnfinished:
     case ErrorCode::kBind:
     case ErrorCode::kUnsupported:
     case ErrorCode::kQuery:

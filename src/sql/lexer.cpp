@@ -53,8 +53,9 @@ class Lexer {
   char Peek(std::size_t distance = 0) const {
     return at_ + distance < text_.size() ? text_[at_ + distance] : '\0';
   }
-  [[noreturn]] void Fail(std::size_t offset, const std::string& message) const {
-    throw Error(ErrorCode::kSyntax, message, base::Locate(text_, offset));
+  [[noreturn]] void Fail(std::size_t offset, const std::string& message,
+                         ErrorCode code = ErrorCode::kSyntax) const {
+    throw Error(code, message, base::Locate(text_, offset));
   }
 
   void SkipSpaceAndComments() {
@@ -65,7 +66,8 @@ class Lexer {
         at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (Ahead("/*")) {
         const std::size_t end = text_.find("*/", at_ + 2);
-        if (end == std::string_view::npos) Fail(at_, "unterminated comment");
+        if (end == std::string_view::npos)
+          Fail(at_, "unterminated comment", ErrorCode::kUnfinished);
         at_ = end + 2;
       } else {
         return;
@@ -136,7 +138,7 @@ class Lexer {
     Token token{TokenKind::kIdentifier, at_, 0, "", {}};
     std::size_t end = at_ + 1;
     for (;; ++end) {
-      if (end >= text_.size()) Fail(at_, "unterminated quoted name");
+      if (end >= text_.size()) Fail(at_, "unterminated quoted name", ErrorCode::kUnfinished);
       if (text_[end] == quote) {
         if (end + 1 >= text_.size() || text_[end + 1] != quote) break;
         ++end;

@@ -33,8 +33,8 @@ struct Token {
 
 /// Cuts a text from byte `begin` on into tokens by the dialect's rules; white space and comments
 /// lie between them. Offsets count from the beginning of `text`. Throws Error{kSyntax} with the
-/// position of what is wrong: an unterminated string, comment or name, a bad escape, a NUL byte,
-/// a byte that is not UTF-8.
+/// position of what is wrong, a bad escape, a NUL byte, a byte that is not UTF-8, or
+/// Error{kUnfinished} with that of a string, comment or name that does not end.
 std::vector<Token> Lex(std::string_view text, const DialectRules& rules, std::size_t begin = 0);
 
 /// The spelling of a token.

@@ -20,7 +20,7 @@ struct ScriptPart {
   std::size_t size = 0;    ///< up to its last token, without the `;`
 };
 
-/// Splits at the `;` between statements; empty ones are left out. Throws Error{kSyntax}.
+/// Splits at the `;` between statements; empty ones are left out. Throws Error{kSyntax ..}.
 std::vector<ScriptPart> SplitScript(std::string_view script, Dialect dialect);
 
 enum class StatementKind : std::uint8_t {

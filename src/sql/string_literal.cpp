@@ -17,6 +17,10 @@ namespace {
   throw Error(ErrorCode::kSyntax, message, base::Locate(text, offset));
 }
 
+[[noreturn]] void FailUnfinished(std::string_view text, std::size_t offset) {
+  throw Error(ErrorCode::kUnfinished, "unterminated string", base::Locate(text, offset));
+}
+
 std::optional<std::uint32_t> HexDigit(char c) {
   if (c >= '0' && c <= '9') return static_cast<std::uint32_t>(c - '0');
   if (c >= 'a' && c <= 'f') return static_cast<std::uint32_t>(c - 'a' + 10);
@@ -33,7 +37,7 @@ class Decoder {
   Token Read(const StringForm& form) {
     at_ = begin_ + form.prefix + form.delimiter.size();
     while (!AtDelimiter(form)) {
-      if (at_ >= text_.size()) Fail(text_, begin_, "unterminated string");
+      if (at_ >= text_.size()) FailUnfinished(text_, begin_);
       if (text_[at_] == '\\' && form.escapes) {
         ReadEscape();
       } else if (text_[at_] == '\\' && form.prefix > 0 && at_ + 1 < text_.size()) {
@@ -83,7 +87,7 @@ class Decoder {
 
   void ReadEscape() {
     const std::size_t start = at_++;
-    if (at_ >= text_.size()) Fail(text_, begin_, "unterminated string");
+    if (at_ >= text_.size()) FailUnfinished(text_, begin_);
     const char c = text_[at_++];
     for (std::size_t i = 0; i + 1 < rules_.simple_escapes.size(); i += 2) {
       if (rules_.simple_escapes[i] == c) return Put(rules_.simple_escapes.substr(i + 1, 1), start);

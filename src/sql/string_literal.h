@@ -15,7 +15,7 @@ struct StringForm {
   bool doubled_quotes = false;
 };
 
-/// Reads the literal that begins at `offset` of `text`. Throws Error{kSyntax}.
+/// Reads the literal that begins at `offset` of `text`. Throws Error{kSyntax}, Error{kUnfinished}.
 Token ReadString(std::string_view text, std::size_t offset, const StringForm& form,
                  const DialectRules& rules);
 

@@ -234,6 +234,28 @@ class Streams(CliTest):
         self.assertEqual(done.stderr.count("error:"), 2)
         self.assertIn("line 1, column 32\n", done.stderr)
 
+    def test_a_comment_behind_a_semicolon_does_not_hold_the_statement(self):
+        for script in ("SELECT 1 AS a; -- one\n.dialect\n", "SELECT 1 AS a; /* ; */ // ;\n.dialect\n",
+                       "-- ; first\n/* a\n.dialect\n*/\nSELECT 1 AS a;\n-- then\n.dialect\n"):
+            done = self.run_quail(input=script)
+            self.assertEqual((done.stdout, done.stderr), ("a\n1\nsnowflake\n", ""), script)
+        done = self.run_quail(input="SELECT ';' AS a, -- ;\n2 /* ;\n */ AS b\n; -- end")
+        self.assertEqual(done.stdout, "a,b\n;,2\n")
+
+    def test_a_text_that_is_wrong_does_not_hold_what_follows(self):
+        for wrong in ("SELECT 'it''s';", "SELECT '\\q'\n;", "SELECT '\0';"):
+            done = self.run_quail("-d", "bigquery", input=wrong + "\nSELECT 2 AS a;\n.dialect\n")
+            self.assertEqual((done.stdout, done.returncode), ("a\n2\nbigquery\n", 1), wrong)
+            self.assertTrue(done.stderr.startswith("error: "), done.stderr)
+
+    def test_commands_take_no_more_than_they_say(self):
+        for command in (".tables t", ".report run.json", ".help .report", ".quit 1"):
+            done = self.run_quail(input=command + "\nSELECT 2 AS a;\n")
+            self.assertEqual((done.stdout, done.returncode), ("a\n2\n", 1))
+            self.assertIn("takes no argument", done.stderr)
+        self.assertEqual(self.run_quail(input=".report\n").stderr, "error: no statement with AI calls has been run yet\n")
+        self.assertEqual(self.run_quail(input=".timer\ton\n.timer\n").stdout, "on\n")
+
     def test_shell_reads_until_the_semicolon(self):
         done = self.run_oracle(input="SELECT ';' AS a,\n 2 AS b;\n.tables\nSELECT nope;\nSELECT 3 AS c")
         self.assertEqual(done.stdout, "a,b\n;,2\nname,type\nt,VIEW\nc\n3\n")

@@ -13,12 +13,19 @@ namespace quail::test {
 namespace {
 
 const std::vector<std::pair<std::string, ErrorCode>> kCodes = {
-    {"usage", ErrorCode::kUsage},     {"syntax", ErrorCode::kSyntax},
-    {"bind", ErrorCode::kBind},       {"unsupported", ErrorCode::kUnsupported},
-    {"query", ErrorCode::kQuery},     {"io", ErrorCode::kIo},
-    {"corrupt", ErrorCode::kCorrupt}, {"model", ErrorCode::kModel},
-    {"device", ErrorCode::kDevice},   {"memory", ErrorCode::kOutOfMemory},
-    {"budget", ErrorCode::kBudget},   {"interrupted", ErrorCode::kInterrupted}};
+    {"usage", ErrorCode::kUsage},
+    {"syntax", ErrorCode::kSyntax},
+    {"unfinished", ErrorCode::kUnfinished},
+    {"bind", ErrorCode::kBind},
+    {"unsupported", ErrorCode::kUnsupported},
+    {"query", ErrorCode::kQuery},
+    {"io", ErrorCode::kIo},
+    {"corrupt", ErrorCode::kCorrupt},
+    {"model", ErrorCode::kModel},
+    {"device", ErrorCode::kDevice},
+    {"memory", ErrorCode::kOutOfMemory},
+    {"budget", ErrorCode::kBudget},
+    {"interrupted", ErrorCode::kInterrupted}};
 
 std::string NameOf(ErrorCode code) {
   for (const auto& [name, value] : kCodes) {
