@@ -174,13 +174,30 @@ class Editor {
   std::set<std::size_t> seen_;  ///< where calls begin
 };
 
+/// A message that quotes a stand-in, as that of the field of a value without fields does, speaks of
+/// the call.
+std::string WithoutStandIn(std::string message) {
+  constexpr std::string_view kBefore = "from expression \"";
+  constexpr std::string_view kAfter = "\" because it is not a struct";
+  const std::size_t begin = message.find(kBefore);
+  const std::size_t end = message.rfind(kAfter);
+  if (begin == message.npos || end == message.npos || end < begin) return message;
+  const std::string_view quoted = std::string_view(message).substr(begin, end - begin);
+  if (quoted.find("\"row\"(") == quoted.npos || quoted.find(" IS NULL") == quoted.npos) {
+    return message;
+  }
+  message.replace(begin, end + 1 - begin, "from an AI call");
+  return message;
+}
+
 }  // namespace
 
 Error StandInQuery::Moved(const Error& error) const {
-  if (!error.position()) return error;
+  const std::string message = WithoutStandIn(error.what());
+  if (!error.position()) return {error.code(), message};
   TextPosition place = *error.position();
   place.offset = map.ToInput(place.offset);
-  return {error.code(), error.what(), place};
+  return {error.code(), message, place};
 }
 
 std::optional<StandInQuery> WithStandIns(std::string_view query, const Json& tree,
