@@ -151,12 +151,54 @@ void VisitTables(Json& node, std::vector<std::string> named,
   ForEachChild(node, [&](Json& child) { VisitTables(child, named, visit); });
 }
 
+/// 1.5 writes a literal that is infinite (1e400) as a bare word, which JSON has not and which it
+/// does not read itself. Inside of a JSON text these quotes would have backslashes.
+bool HasInfinities(std::string_view text) {
+  return text.find(R"("value":Infinity})") != text.npos ||
+         text.find(R"("value":-Infinity})") != text.npos;
+}
+
+std::string WithQuotedInfinities(std::string text) {
+  constexpr std::string_view kMember = "\"value\":";
+  for (const std::string_view word : {"Infinity", "-Infinity"}) {
+    const std::string bare = fmt::format("{}{}}}", kMember, word);
+    const std::string quoted = fmt::format("{}\"{}\"}}", kMember, word);
+    for (std::size_t at = text.find(bare); at != text.npos; at = text.find(bare, at)) {
+      text.replace(at, bare.size(), quoted);
+    }
+  }
+  return text;
+}
+
+/// Constants of type DOUBLE whose value is a text become a cast of the text.
+void CastInfinities(Json& node) {
+  if (!node.is_structured()) return;
+  for (Json& child : node) CastInfinities(child);
+  if (ClassOf(node) != "CONSTANT" || !node.contains("value")) return;
+  if (!node["value"].is_object() || !node["value"].contains("type")) return;
+  if (TextMember(node["value"]["type"], "id") != "DOUBLE") return;
+  if (TextMember(node["value"], "value").empty()) return;
+  Json text = node;
+  const Json type = text["value"]["type"];
+  text["value"]["type"]["id"] = "VARCHAR";
+  text["alias"] = "";
+  node.erase("value");
+  node["class"] = "CAST";
+  node["type"] = "OPERATOR_CAST";
+  node["child"] = std::move(text);
+  node["cast_type"] = type;
+  node["try_cast"] = false;
+}
+
 }  // namespace
 
 Json ReadTree(std::string_view text) {
   if (DepthOf(text) > kMaxDepth) Corrupt("is nested too deeply");
-  Json tree = Json::parse(text, nullptr, false);
+  const bool infinite = HasInfinities(text);
+  Json tree = infinite ? Json::parse(WithQuotedInfinities(std::string(text)), nullptr, false)
+                       : Json::parse(text, nullptr, false);
   if (tree.is_discarded() || !tree.is_object()) Corrupt("is not JSON");
+  if (infinite) CastInfinities(tree);
   QueryNode(tree);
   return tree;
 }
