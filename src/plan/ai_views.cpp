@@ -15,23 +15,10 @@ using sql::Json;
 
 namespace {
 
-/// Of every WITH at or below `node`, in lower case.
-std::vector<std::string> CteNames(Json& node) {
-  std::vector<std::string> names;
-  for (const sql::CteEntry& cte : sql::AllCtesOf(node)) names.push_back(sql::LowerCase(cte.name));
-  return names;
-}
-
-bool IsAmong(const std::vector<std::string>& ctes, const Json& table) {
-  const std::string name = sql::LowerCase(sql::TextMember(table, "table_name"));
-  return sql::TextMember(table, "schema_name").empty() &&
-         std::find(ctes.begin(), ctes.end(), name) != ctes.end();
-}
-
 /// In the place of its name a view's query would read the statement's WITH.
-void RefuseShadowed(const std::string& view, Json& query, const std::vector<std::string>& ctes) {
-  sql::ForEachTable(query, [&](const Json& table, bool in_with) {
-    if (in_with || !IsAmong(ctes, table)) return;
+void RefuseShadowed(const std::string& view, Json& query, const std::vector<sql::CteEntry>& ctes) {
+  sql::ForEachTable(query, [&](const Json& table, const std::vector<sql::CteEntry>& own) {
+    if (sql::FindCte(own, table) != nullptr || sql::FindCte(ctes, table) == nullptr) return;
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("the view {0} reads {1}, which is also the name of a WITH of this "
                             "statement: not supported yet, give that another name",
@@ -80,17 +67,19 @@ class AiViews::Expansion {
  public:
   Expansion(const AiViews& views, Catalog& catalog) : views_(views.list()), catalog_(catalog) {}
 
-  bool Visit(Json& node, const std::vector<std::string>& ctes) {
+  bool Visit(Json& node) {
     bool found = false;
-    sql::ForEachTable(node, [&](Json& table, bool) { found |= VisitTable(table, ctes); });
+    sql::ForEachTable(node, [&](Json& table, const std::vector<sql::CteEntry>& ctes) {
+      found |= VisitTable(table, ctes);
+    });
     return found;
   }
 
  private:
-  bool VisitTable(Json& table, const std::vector<std::string>& ctes) {
+  bool VisitTable(Json& table, const std::vector<sql::CteEntry>& ctes) {
     const auto view =
         std::ranges::find_if(views_, [&table](const AiView& known) { return Names(table, known); });
-    if (IsAmong(ctes, table) || view == views_.end()) return false;
+    if (sql::FindCte(ctes, table) != nullptr || view == views_.end()) return false;
     if (std::ranges::find(open_, &*view) != open_.end()) {
       throw Error(ErrorCode::kBind, fmt::format("the view {} reads itself", view->name));
     }
@@ -101,12 +90,12 @@ class AiViews::Expansion {
   }
 
   /// The view as a subquery of FROM, named as the table was.
-  Json Item(const AiView& view, const Json& table, const std::vector<std::string>& ctes) {
+  Json Item(const AiView& view, const Json& table, const std::vector<sql::CteEntry>& ctes) {
     const std::string_view alias = sql::AliasOf(table);
     const std::string_view name = alias.empty() ? sql::TextMember(table, "table_name") : alias;
     Json tree = Parse(view, name);
     if (!view.current || view.hidden) NameItsTables(tree, view);
-    Visit(tree, CteNames(tree));
+    Visit(tree);
     RefuseShadowed(view.name, tree, ctes);
     Json item = std::move(sql::QueryNode(tree)["from_table"]);
     DropLocations(item);
@@ -128,16 +117,16 @@ class AiViews::Expansion {
 
   /// Names in the query of a view are first looked for where the view is.
   void NameItsTables(Json& tree, const AiView& view) const {
-    sql::ForEachTable(tree, [&](Json& table, bool in_with) {
-      if (in_with || !sql::TextMember(table, "catalog_name").empty()) return;
-      const std::string_view named = sql::TextMember(table, "schema_name");
-      const std::string schema(named.empty() ? view.schema : named);
-      const std::string select = fmt::format(
-          "SELECT * FROM {}.{}.{}", sql::QuoteIdentifier(view.database),
-          sql::QuoteIdentifier(schema), sql::QuoteIdentifier(sql::TextMember(table, "table_name")));
-      if (!catalog_.Binds(select)) return;
-      table["catalog_name"] = view.database;
-      table["schema_name"] = schema;
+    sql::ForEachTable(tree, [&](Json& table, const std::vector<sql::CteEntry>& ctes) {
+      const bool told = !sql::TextMember(table, "catalog_name").empty();
+      if (told || sql::FindCte(ctes, table) != nullptr) return;
+      const std::string_view schema = sql::TextMember(table, "schema_name");
+      const sql::TableName name{view.database, schema.empty() ? view.schema : std::string(schema),
+                                std::string(sql::TextMember(table, "table_name"))};
+      const std::string select =
+          fmt::format("SELECT * FROM {}.{}.{}", sql::QuoteIdentifier(name.catalog),
+                      sql::QuoteIdentifier(name.schema), sql::QuoteIdentifier(name.table));
+      if (catalog_.Binds(select)) sql::SetTableName(table, name);
     });
   }
 
@@ -155,7 +144,7 @@ AiViews AiViews::Named(std::string_view name) const {
 
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
-  return Expansion(*this, catalog).Visit(node, CteNames(node));
+  return Expansion(*this, catalog).Visit(node);
 }
 
 }  // namespace quail::plan

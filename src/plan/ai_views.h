@@ -45,8 +45,8 @@ class AiViews {
   AiViews Named(std::string_view name) const;
 
   /// Puts the views' queries in the places of their names at or below `node`, and of the names in
-  /// these, without locations; whether there was any. Names that are CTEs of the same statement are
-  /// those. Throws Error{kBind} for a view that reads itself.
+  /// these, without locations; whether there was any. What means a query of WITH is none. Throws
+  /// Error{kBind} for a view that reads itself.
   bool Expand(sql::Json& node, Catalog& catalog) const;
 
  private:

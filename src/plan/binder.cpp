@@ -8,6 +8,7 @@
 #include "plan/ai_call.h"
 #include "plan/block_binder.h"
 #include "plan/compared_constants.h"
+#include "plan/cte_names.h"
 #include "plan/exists_form.h"
 #include "plan/method_calls.h"
 #include "plan/narrow_from.h"
@@ -211,6 +212,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   RefuseStructConditions(tree, source);
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
+  NameCtesApart(tree);
   state.values = StatementValues(tree, catalog, state.writer);
   state.values.ReplaceCalls(tree, state.writer);
   state.volatile_macros = VolatileMacros(tree, catalog);

@@ -38,9 +38,10 @@ ReadOnce CtesReadOnce(Json& tree) {
   }
   if (ctes.empty()) return {};
   std::map<std::string, std::size_t> times;
-  sql::ForEachTable(tree, [&times](const Json& table, bool) {
-    if (!sql::TextMember(table, "schema_name").empty()) return;
-    ++times[sql::LowerCase(sql::TextMember(table, "table_name"))];
+  sql::ForEachTable(tree, [&](const Json& table, const std::vector<sql::CteEntry>& known) {
+    if (sql::FindCte(known, table) != nullptr) {
+      ++times[sql::LowerCase(sql::TextMember(table, "table_name"))];
+    }
   });
   ReadOnce once;
   for (const auto& [name, entries] : ctes) {

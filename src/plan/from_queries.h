@@ -17,7 +17,7 @@ struct FromQuery {
   bool inner = false;  ///< no join above it adds rows without it, or takes some by their position
 };
 
-/// The queries of WITH that one FROM reads, by name in lower case.
+/// The queries of WITH that one FROM reads, by name in lower case. REQUIRES: NameCtesApart.
 using ReadOnce = std::map<std::string, sql::Json*>;
 ReadOnce CtesReadOnce(sql::Json& tree);
 

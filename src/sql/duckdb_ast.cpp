@@ -138,18 +138,33 @@ void AddModifier(Json& modifier, std::vector<Json*>& out) {
   }
 }
 
-/// `named`: by WITH around the node.
-void VisitTables(Json& node, std::vector<std::string> named,
-                 const std::function<void(Json& table, bool in_with)>& visit) {
-  if (TypeOf(node) == "BASE_TABLE") {
-    const bool in_with =
-        TextMember(node, "schema_name").empty() &&
-        std::ranges::find(named, LowerCase(TextMember(node, "table_name"))) != named.end();
-    return visit(node, in_with);
+class TableWalk {
+ public:
+  explicit TableWalk(const TableVisit& visit) : visit_(visit) {}
+
+  void Visit(Json& node) {
+    if (TypeOf(node) == "BASE_TABLE") return visit_(node, known_);
+    const std::size_t before = known_.size();
+    for (CteEntry& entry : CtesOf(node)) {
+      Visit(*entry.query);
+      known_.push_back(std::move(entry));
+    }
+    const bool recursive = TypeOf(node) == "RECURSIVE_CTE_NODE";
+    for (const auto& [key, member] : node.items()) {
+      if (key == "cte_map") continue;
+      const bool knows_itself = recursive && key == "right";
+      if (knows_itself) known_.push_back({std::string(TextMember(node, "cte_name")), &node});
+      if (member.is_object()) Visit(member);
+      if (member.is_array()) ForEachChild(member, [this](Json& child) { Visit(child); });
+      if (knows_itself) known_.pop_back();
+    }
+    known_.resize(before);
   }
-  for (const CteEntry& entry : CtesOf(node)) named.push_back(LowerCase(entry.name));
-  ForEachChild(node, [&](Json& child) { VisitTables(child, named, visit); });
-}
+
+ private:
+  const TableVisit& visit_;
+  std::vector<CteEntry> known_;
+};
 
 /// 1.5 writes a literal that is infinite (1e400) as a bare word, which JSON has not and which it
 /// does not read itself. Inside of a JSON text these quotes would have backslashes.
@@ -291,6 +306,18 @@ std::vector<std::string> ColumnPath(const Json& node) {
   return path;
 }
 
+void SetTableName(Json& table, const TableName& name) {
+  table["catalog_name"] = name.catalog;
+  table["schema_name"] = name.schema;
+  table["table_name"] = name.table;
+  if (!table.contains("qualified_name")) return;
+  Json& path = Member(table["qualified_name"], "path");  // of 2.0, which prints it
+  path = Json::array();
+  for (const std::string& part : {name.catalog, name.schema, name.table}) {
+    if (!part.empty()) path.push_back(part);
+  }
+}
+
 bool HasClass(const Json& node, std::string_view kind) {
   return AnyNode(node, [kind](const Json& inner) { return ClassOf(inner) == kind; });
 }
@@ -326,7 +353,7 @@ std::vector<CteEntry> CtesOf(Json& node) {
     const bool flat = value.is_object() && value.contains("query_node");
     Json& query = flat ? value["query_node"] : Member(Member(value, "query"), "node");
     const bool renamed = value.contains("aliases") && !value["aliases"].empty();
-    out.push_back({std::string(TextMember(entry, "key")), &query, renamed});
+    out.push_back({std::string(TextMember(entry, "key")), &query, &entry, renamed});
   }
   return out;
 }
@@ -339,8 +366,15 @@ std::vector<CteEntry> AllCtesOf(Json& node) {
   return all;
 }
 
-void ForEachTable(Json& node, const std::function<void(Json& table, bool in_with)>& visit) {
-  VisitTables(node, {}, visit);
+void ForEachTable(Json& node, const TableVisit& visit) { TableWalk(visit).Visit(node); }
+
+const CteEntry* FindCte(const std::vector<CteEntry>& known, const Json& table) {
+  if (!TextMember(table, "schema_name").empty()) return nullptr;
+  const std::string_view name = TextMember(table, "table_name");
+  const auto found = std::find_if(known.rbegin(), known.rend(), [name](const CteEntry& entry) {
+    return SameWord(entry.name, name);
+  });
+  return found == known.rend() ? nullptr : &*found;
 }
 
 }  // namespace quail::sql

@@ -61,6 +61,14 @@ std::optional<Constant> ConstantOf(const Json& node);
 /// The parts of a COLUMN_REF; empty for other nodes.
 std::vector<std::string> ColumnPath(const Json& node);
 
+/// Makes a BASE_TABLE that of another name; empty parts of it are not written.
+struct TableName {
+  std::string catalog;
+  std::string schema;
+  std::string table;
+};
+void SetTableName(Json& table, const TableName& name);
+
 /// Whether `holds` is true of `node` or of anything below it, nested queries included.
 template <typename Predicate>
 bool AnyNode(const Json& node, const Predicate& holds) {
@@ -84,14 +92,19 @@ std::vector<Json*> ExpressionsOf(Json& select);
 struct CteEntry {
   std::string name;
   Json* query = nullptr;
-  bool renamed = false;  ///< WITH names its columns
+  Json* entry = nullptr;  ///< of the cte_map, with the name as its "key"
+  bool renamed = false;   ///< WITH names its columns
 };
 std::vector<CteEntry> CtesOf(Json& node);
 /// Those of every query at or below `node`.
 std::vector<CteEntry> AllCtesOf(Json& node);
 
-/// Calls `visit` with every BASE_TABLE at or below `node`, which it may replace, and whether a WITH
-/// around it has its name.
-void ForEachTable(Json& node, const std::function<void(Json& table, bool in_with)>& visit);
+/// Calls `visit` with every BASE_TABLE at or below `node`, which it may replace, and the queries of
+/// WITH that are known there, inner ones last: each knows those before it, and itself only in its
+/// recursive part.
+using TableVisit = std::function<void(Json& table, const std::vector<CteEntry>& known)>;
+void ForEachTable(Json& node, const TableVisit& visit);
+/// The one that a BASE_TABLE means; null for a table.
+const CteEntry* FindCte(const std::vector<CteEntry>& known, const Json& table);
 
 }  // namespace quail::sql

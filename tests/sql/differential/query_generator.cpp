@@ -188,11 +188,21 @@ class Generator {
 
   RandomQuery WithCte() {
     static const std::vector<std::string> kKept = {"", "", "MATERIALIZED ", "NOT MATERIALIZED "};
-    Twin with = Format("WITH c AS {}({})", Same(dice_.Pick(kKept)), parts_.AnyRows(1));
-    parts_.AddTable("c");
+    // Of a table's name, too: behind it that table is hidden, within and before it is not.
+    const std::vector<std::string>& tables = parts_.world().tables;
+    const std::string first = dice_.OneIn(3) ? dice_.Pick(tables) : "c";
+    Twin with =
+        Format("WITH {} AS {}({})", Same(first), Same(dice_.Pick(kKept)), parts_.AnyRows(1));
+    parts_.AddTable(first);
     if (dice_.OneIn(3)) {
-      with = Format("{}, d AS {}({})", with, Same(dice_.Pick(kKept)), parts_.AnyRows(1));
-      parts_.AddTable("d");
+      const std::string table = dice_.Pick(tables);
+      const std::string second = table != first && dice_.OneIn(3) ? table : "d";
+      const Twin rows =
+          dice_.OneIn(3)
+              ? Same(fmt::format("SELECT id + 100 AS id, k, n, x, y FROM {}", dice_.Pick(tables)))
+              : parts_.AnyRows(1);
+      with = Format("{}, {} AS {}({})", with, Same(second), Same(dice_.Pick(kKept)), rows);
+      parts_.AddTable(second);
     }
     RandomQuery query = dice_.OneIn(4) ? SetOperation() : dice_.OneIn(4) ? Grouped() : Plain();
     query.sql = Format("{} {}", with, query.sql);

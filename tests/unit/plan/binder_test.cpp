@@ -221,6 +221,20 @@ TEST_F(BinderTest, OrdinaryTermsGuardTheCalls) {
   Drop(plan);
 }
 
+TEST_F(BinderTest, ANameOfWithMeansTheNearestThatIsKnown) {
+  EXPECT_EQ(
+      RowsOf(Bind("WITH t AS (SELECT id + 10 AS id, body FROM t), u AS (SELECT * FROM t WHERE "
+                  "AI_FILTER(t.body)) SELECT id FROM u ORDER BY id")),
+      "11\n14\n");
+  EXPECT_EQ(
+      RowsOf(Bind("WITH u AS (SELECT 7 AS id, 'red' AS body) SELECT id FROM (WITH u AS (SELECT "
+                  "id + 1 AS id, body FROM u) SELECT u.* FROM u WHERE AI_FILTER(body))")),
+      "8\n");
+  EXPECT_EQ(RowsOf(Bind("WITH v AS (SELECT * FROM t WHERE AI_FILTER(body)), t AS (SELECT 5 AS id) "
+                        "SELECT v.id, t.id FROM v, t ORDER BY ALL")),
+            "1|5\n4|5\n");
+}
+
 TEST_F(BinderTest, CaseAsksWhereItsBranchIsReached) {
   const LogicalPlan plan = Bind(
       "SELECT id, CASE WHEN price > 5 THEN 'dear' WHEN AI_FILTER(body) THEN 'P' ELSE 'N' END s "

@@ -88,10 +88,27 @@ TEST_P(DuckDbAst, TablesAreTakenApartFromTheQueriesOfWith) {
   EXPECT_EQ(ctes[0].name, "w");
   EXPECT_FALSE(ctes[0].renamed);
   std::vector<std::string> tables;
-  ForEachTable(tree, [&tables](const Json& table, bool in_with) {
-    tables.push_back(std::string(TextMember(table, "table_name")) + (in_with ? " of WITH" : ""));
+  ForEachTable(tree, [&tables](const Json& table, const std::vector<CteEntry>& known) {
+    const bool cte = FindCte(known, table) != nullptr;
+    tables.push_back(std::string(TextMember(table, "table_name")) + (cte ? " of WITH" : ""));
   });
   EXPECT_EQ(tables, (std::vector<std::string>{"a", "b", "w of WITH"}));
+}
+
+TEST_P(DuckDbAst, ATableGetsAnotherName) {
+  Json tree = Read("join");
+  ForEachTable(tree, [](Json& table, const std::vector<CteEntry>& known) {
+    if (FindCte(known, table) == nullptr) SetTableName(table, {"", "s", "other"});
+  });
+  std::vector<std::string> names;
+  ForEachTable(tree, [&names](const Json& table, const std::vector<CteEntry>&) {
+    names.push_back(std::string(TextMember(table, "schema_name")) + "." +
+                    std::string(TextMember(table, "table_name")));
+    if (!table.contains("qualified_name")) return;
+    const Json wanted = names.back() == ".w" ? Json{"w"} : Json{"s", "other"};
+    EXPECT_EQ(table["qualified_name"]["path"], wanted);
+  });
+  EXPECT_EQ(names, (std::vector<std::string>{"s.other", "s.other", ".w"}));
 }
 
 TEST_P(DuckDbAst, AnOptionalMemberMayBeNull) {
