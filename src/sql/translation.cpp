@@ -166,7 +166,11 @@ class Translator {
     if (tokens_[i].kind != TokenKind::kSymbol) return;
     const char c = text_[tokens_[i].offset];
     if (c == '(' || c == '[' || c == '{') brackets_.push_back(c);
-    if ((c == ')' || c == ']' || c == '}') && !brackets_.empty()) brackets_.pop_back();
+    if (brackets_.empty()) return;
+    if (c == ')' || c == ']' || c == '}') brackets_.pop_back();
+    if (brackets_.empty()) return;
+    if (IsSymbol(i, ":") && brackets_.back() == '{') brackets_.back() = ':';
+    if (c == ',' && brackets_.back() == ':') brackets_.back() = '{';
   }
 
   /// AI functions in all their spellings, PROMPT and STRUCT.
@@ -377,8 +381,10 @@ class Translator {
   bool RewritePath() {
     const std::size_t i = next_;
     if (!rules_.path_access || !IsSymbol(i, ":") || i == 0 || !IsName(i + 1)) return false;
-    const bool in_subscript = !brackets_.empty() && brackets_.back() == '[';
-    if (!IsSymbol(i - 1, ")") || in_subscript) return false;
+    // The colon of a slice, or behind a key of MAP {..}.
+    const bool separates =
+        !brackets_.empty() && (brackets_.back() == '[' || brackets_.back() == '{');
+    if (!IsSymbol(i - 1, ")") || separates) return false;
     Replace(i, ".");
     Replace(i + 1, QuoteIdentifier(NameAt(i + 1)));
     for (;;) {
@@ -424,7 +430,7 @@ class Translator {
   const DialectRules& rules_;
   std::size_t next_ = 0;
   std::size_t end_of_last_ = 0;
-  std::vector<char> brackets_;
+  std::vector<char> brackets_;  ///< the open ones; `:` for a `{` behind the colon of a key
   Translation out_;
 };
 
