@@ -260,8 +260,9 @@ std::optional<std::size_t> BlockBinder::AliasedItem(const std::string& name,
     if (FindColumn(item.columns, name) >= 0) return std::nullopt;
   }
   const Json& list = select_["select_list"];
-  for (std::size_t i = 0; i < std::min(before, list.size()); ++i) {
-    if (sql::SameWord(sql::AliasOf(list[i]), name)) return i;
+  for (std::size_t i = list.size(); i > 0; --i) {
+    if (!sql::SameWord(sql::AliasOf(list[i - 1]), name)) continue;
+    return i <= before ? std::optional(i - 1) : std::nullopt;
   }
   return std::nullopt;
 }

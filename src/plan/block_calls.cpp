@@ -95,9 +95,9 @@ std::vector<Json*> BlockBinder::KeyItems() {
       const auto position = static_cast<std::size_t>(constant->number);
       if (position >= 1 && position <= list.size()) keys.push_back(&list[position - 1]);
     } else if (path.size() == 1) {
-      for (Json& item : list) {
-        if (sql::SameWord(sql::AliasOf(item), path[0])) keys.push_back(&item);
-      }
+      // A column of that name is meant before an alias.
+      const auto item = AliasedItem(path[0], list.size());
+      if (item) keys.push_back(&list[*item]);
     }
   }
   return keys;
