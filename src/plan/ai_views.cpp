@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "plan/cte_names.h"
 #include "plan/sql_writer.h"
 #include "quail/error.h"
 #include "sql/lexer.h"
@@ -16,13 +17,17 @@ using sql::Json;
 namespace {
 
 /// In the place of its name a view's query would read the statement's WITH.
-void RefuseShadowed(const std::string& view, Json& query, const std::vector<sql::CteEntry>& ctes) {
-  sql::ForEachTable(query, [&](const Json& table, const std::vector<sql::CteEntry>& own) {
-    if (sql::FindCte(own, table) != nullptr || sql::FindCte(ctes, table) == nullptr) return;
-    throw Error(ErrorCode::kUnsupported,
-                fmt::format("the view {0} reads {1}, which is also the name of a WITH of this "
-                            "statement: not supported yet, give that another name",
-                            view, sql::LowerCase(sql::TextMember(table, "table_name"))));
+void KeepTables(const std::string& view, Json& query, const std::vector<sql::CteEntry>& ctes) {
+  sql::ForEachTable(query, [&](Json& table, const std::vector<sql::CteEntry>& own) {
+    const sql::CteEntry* hides = sql::FindCte(ctes, table);
+    if (hides == nullptr || sql::FindCte(own, table) != nullptr) return;
+    if (sql::TypeOf(*hides->query) == "RECURSIVE_CTE_NODE") {  // which keeps its name
+      throw Error(ErrorCode::kUnsupported,
+                  fmt::format("the view {0} reads {1}, which is also the name of a WITH RECURSIVE "
+                              "of this statement: not supported yet, give that another name",
+                              view, sql::LowerCase(sql::TextMember(table, "table_name"))));
+    }
+    table[sql::kTableMark] = true;
   });
 }
 
@@ -96,7 +101,7 @@ class AiViews::Expansion {
     Json tree = Parse(view, name);
     if (!view.current || view.hidden) NameItsTables(tree, view);
     Visit(tree);
-    RefuseShadowed(view.name, tree, ctes);
+    KeepTables(view.name, tree, ctes);
     Json item = std::move(sql::QueryNode(tree)["from_table"]);
     DropLocations(item);
     const bool renamed = table.contains("column_name_alias") && !table["column_name_alias"].empty();
@@ -144,7 +149,9 @@ AiViews AiViews::Named(std::string_view name) const {
 
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
-  return Expansion(*this, catalog).Visit(node);
+  if (!Expansion(*this, catalog).Visit(node)) return false;
+  NameCtesApart(node);
+  return true;
 }
 
 }  // namespace quail::plan

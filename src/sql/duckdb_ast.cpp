@@ -369,7 +369,7 @@ std::vector<CteEntry> AllCtesOf(Json& node) {
 void ForEachTable(Json& node, const TableVisit& visit) { TableWalk(visit).Visit(node); }
 
 const CteEntry* FindCte(const std::vector<CteEntry>& known, const Json& table) {
-  if (!TextMember(table, "schema_name").empty()) return nullptr;
+  if (!TextMember(table, "schema_name").empty() || table.contains(kTableMark)) return nullptr;
   const std::string_view name = TextMember(table, "table_name");
   const auto found = std::find_if(known.rbegin(), known.rend(), [name](const CteEntry& entry) {
     return SameWord(entry.name, name);

@@ -104,6 +104,9 @@ std::vector<CteEntry> AllCtesOf(Json& node);
 /// recursive part.
 using TableVisit = std::function<void(Json& table, const std::vector<CteEntry>& known)>;
 void ForEachTable(Json& node, const TableVisit& visit);
+/// Member of a BASE_TABLE that means a table where a query of WITH has its name, too. The engine
+/// ignores it.
+inline constexpr const char* kTableMark = "quail_table";
 /// The one that a BASE_TABLE means; null for a table.
 const CteEntry* FindCte(const std::vector<CteEntry>& known, const Json& table);
 
