@@ -108,6 +108,7 @@ std::string DomainQuery::KeepPairs(std::size_t index) const {
   const auto& conjunct = plan_.ai_conjuncts[index];
   const plan::Call& call = plan_.calls[conjunct.calls[0].call.value()];
   std::vector<std::string> columns;
+  columns.reserve(call.arguments.size());
   for (const plan::Argument& argument : call.arguments) columns.push_back(ColumnOf(argument));
   const RelationId a = conjunct.relations[0];
   const RelationId b = conjunct.relations[1];
@@ -144,6 +145,7 @@ std::vector<std::string> DomainQuery::RowNumbers(const Relations& relations) con
 std::string DomainQuery::Rows(const std::vector<std::string>& columns, const OpenRows& open,
                               const std::string& guard) const {
   std::vector<std::string> terms;
+  terms.reserve(open.relations.size() + 1);
   for (const RelationId relation : open.relations) {
     terms.push_back(fmt::format("{} = {}.q{}", RowNumber(relation), open.table, terms.size()));
   }

@@ -40,7 +40,7 @@ class DomainQuery {
 
   /// Fills the pair table of a conjunct, whose verdicts are decided; to be run before conditions
   /// test it. REQUIRES: it has one.
-  std::string KeepPairs(std::size_t conjunct) const;
+  std::string KeepPairs(std::size_t index) const;
 
   /// `"alias"."id_column"` of the arguments of a call.
   std::string ColumnOf(const plan::Argument& argument) const;

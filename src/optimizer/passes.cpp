@@ -14,7 +14,6 @@ using plan::AskFilterStep;
 using plan::AskJoinStep;
 using plan::Call;
 using plan::CallId;
-using plan::Predicate;
 using plan::RelationalStep;
 using plan::RelationId;
 using plan::StepEstimate;
@@ -367,6 +366,7 @@ void PlaceGuarded(PlanDraft& draft) {
     for (const plan::GuardedCall& guarded : term.calls) {
       const Call& call = draft.logical.calls[guarded.call.value()];
       std::vector<std::string> columns;
+      columns.reserve(call.arguments.size());
       for (const plan::Argument& argument : call.arguments) {
         columns.push_back(draft.query.ColumnOf(argument));
       }

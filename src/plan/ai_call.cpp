@@ -13,7 +13,6 @@ namespace quail::plan {
 
 namespace {
 
-using sql::Constant;
 using sql::ConstantKind;
 using sql::Json;
 

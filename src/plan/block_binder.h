@@ -84,7 +84,7 @@ class BlockBinder {
   void NameUnnamedItems();
   bool SharesAlias() const;
   bool ShortenSchemaNames(sql::Json& node, bool nested);
-  std::size_t QualifiersOf(const std::vector<std::string>& path, std::size_t item);
+  std::size_t QualifiersOf(const std::vector<std::string>& path, std::size_t index);
   void ReplaceNaturalJoins();
   /// What the aliases of the select list stand for at a place.
   enum class AliasPlace { kWhere, kCall, kElsewhere };
@@ -190,8 +190,8 @@ class BlockBinder {
 
   // Relations.
   void CreateRelations();
-  std::string CreateSql(std::size_t item, const std::vector<std::string>& columns) const;
-  std::vector<std::string> NeededColumns(std::size_t item);
+  std::string CreateSql(std::size_t index, const std::vector<std::string>& columns) const;
+  std::vector<std::string> NeededColumns(std::size_t index);
   sql::Json ReadOf(std::size_t item) const;
   void ReplaceItems();
   void HideColumns(sql::Json& node);

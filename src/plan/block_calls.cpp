@@ -176,6 +176,7 @@ void BlockBinder::BindCall(Json& node) {
   call.options = read.options;
   call.position = source_.PlaceOf(node);
   std::vector<BoundArgument> arguments;
+  arguments.reserve(read.prompt.arguments.size());
   for (Json& argument : read.prompt.arguments) {
     arguments.push_back({&argument, scope_.ResolveArgument(argument, place_.nested)});
   }

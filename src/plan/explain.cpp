@@ -98,6 +98,7 @@ std::string AliasOf(const PhysicalPlan& plan, RelationId id) {
 std::string CallText(const PhysicalPlan& plan, CallId id, bool negated) {
   const Call& call = plan.calls[id.value()];
   std::vector<std::string> arguments;
+  arguments.reserve(call.arguments.size());
   for (const Argument& argument : call.arguments) arguments.push_back(argument.sql);
   std::string text = fmt::format("{}{} \"{}\"", negated ? "NOT " : "", call.function, call.prompt);
   if (!arguments.empty()) text += fmt::format(" <- {}", fmt::join(arguments, ", "));

@@ -188,7 +188,11 @@ class Narrowing {
                          IsRepeatable(inside, {}) && !sql::HasClass(inside, "LAMBDA") &&
                          !sql::HasClass(inside, "PARAMETER") && sql::HasClass(inside, "COLUMN_REF");
       const bool moves = plain && SpellInside(inside, place);
-      (moves ? moved : kept).push_back(moves ? std::move(inside) : *term);
+      if (moves) {
+        moved.push_back(std::move(inside));
+      } else {
+        kept.push_back(*term);
+      }
     }
     if (moved.empty()) return;
     if (!sql::IsAbsent(query, "where_clause")) moved.insert(moved.begin(), query["where_clause"]);

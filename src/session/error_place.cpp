@@ -105,7 +105,7 @@ Error WithPlace(const Error& error, std::string_view script, const Session::Stat
   if (!IsAboutText(error.code())) return error;
   const sql::ScriptPart part{statement.offset, statement.text.size()};
   const std::vector<std::string> quoted = QuotedIn(error.what());
-  const Error told = NamedAsPart(NamedAsSetting(NamedAsFile(error, quoted), quoted), quoted);
+  Error told = NamedAsPart(NamedAsSetting(NamedAsFile(error, quoted), quoted), quoted);
   if (told.position()) return told;
   std::optional<std::size_t> at;
   if (std::string_view(told.what()).starts_with("Values were not provided for")) {

@@ -77,7 +77,7 @@ class SessionImpl : public Session {
   /// Files that a statement names and the relational engine cannot read become tables of that name.
   void OpenNamedFiles(const sql::Statement& statement);
   /// The report of a statement that could not be read.
-  void ReportFailure(std::string_view script, const Statement& statement, const Error& error);
+  void ReportFailure(std::string_view script, const Statement& statement, const Error& failure);
   std::unique_ptr<Result> RunAnywhere(std::string_view script, const Statement& statement,
                                       const RunOptions& options);
   std::uint64_t WriteAnywhere(std::string_view script, const Statement& statement,
