@@ -254,22 +254,21 @@ void BlockBinder::ReplaceNaturalJoins() {
   }
 }
 
+std::optional<std::size_t> BlockBinder::ItemNamed(const std::string& name) const {
+  const Json& list = select_["select_list"];
+  for (std::size_t i = list.size(); i > 0; --i) {
+    if (sql::SameWord(sql::AliasOf(list[i - 1]), name)) return i - 1;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::size_t> BlockBinder::AliasedItem(const std::string& name,
                                                     std::size_t before) const {
   for (const FromItem& item : from_.items) {
     if (FindColumn(item.columns, name) >= 0) return std::nullopt;
   }
-  const Json& list = select_["select_list"];
-  for (std::size_t i = list.size(); i > 0; --i) {
-    if (!sql::SameWord(sql::AliasOf(list[i - 1]), name)) continue;
-    return i <= before ? std::optional(i - 1) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-const Json* BlockBinder::SelectAlias(const std::string& name) const {
-  const auto item = AliasedItem(name, select_["select_list"].size());
-  return item ? &select_["select_list"][*item] : nullptr;
+  const auto item = ItemNamed(name);
+  return item && *item < before ? item : std::nullopt;
 }
 
 /// Aliases of the select list inside arguments of AI calls, and those of AI calls in WHERE, become

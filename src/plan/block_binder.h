@@ -89,12 +89,12 @@ class BlockBinder {
   /// What the aliases of the select list stand for at a place.
   enum class AliasPlace { kWhere, kCall, kElsewhere };
   void ExpandAliases(sql::Json& node, AliasPlace place, std::size_t before);
-  /// The item of the select list that a name means, if it is one of the `before` ones in front: of
-  /// several the last. Columns of FROM hide it.
-  /// The item of the select list that a name means, of several the last, if it is among the
-  /// `before` ones in front. A column of FROM hides it.
+  /// The item of the select list that has a name, of several the last: what a key of ORDER BY
+  /// means.
+  std::optional<std::size_t> ItemNamed(const std::string& name) const;
+  /// The same elsewhere, where a column of FROM hides it, if it is among the `before` ones in
+  /// front.
   std::optional<std::size_t> AliasedItem(const std::string& name, std::size_t before) const;
-  const sql::Json* SelectAlias(const std::string& name) const;
 
   // AND terms.
   void QualifyUsingColumns(sql::Json& node) const;

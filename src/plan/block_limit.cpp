@@ -88,11 +88,9 @@ std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
       items.insert(position - 1);
       continue;
     }
-    const bool alias = path.size() == 1 && SelectAlias(path[0]) != nullptr;
-    for (std::size_t i = 0; alias && i < list.size(); ++i) {
-      if (&list[i] == SelectAlias(path[0])) items.insert(i);
-    }
-    if (!alias && reads.outside) return std::nullopt;
+    const auto named = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
+    if (named) items.insert(*named);
+    if (!named && reads.outside) return std::nullopt;
   }
   for (const std::size_t i : items) {
     const Reads reads = scope_.ReadsOf(list[i]);
@@ -115,7 +113,8 @@ Json BlockBinder::LimitModifiers() const {
   for (Json& order : orders) {
     const auto constant = sql::ConstantOf(order["expression"]);
     const std::vector<std::string> path = sql::ColumnPath(order["expression"]);
-    const Json* meant = path.size() == 1 ? SelectAlias(path[0]) : nullptr;
+    const auto named = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
+    const Json* meant = named ? &list[*named] : nullptr;
     if (constant && constant->kind == sql::ConstantKind::kNumber) {
       meant = &list[static_cast<std::size_t>(constant->number) - 1];
     }
