@@ -78,7 +78,7 @@ ArrowArrayStream OpenIpcFile(const std::string& path) {
   CheckIpcMessages(file.get(), path);
   ArrowIpcInputStream input{};
   if (ArrowIpcInputStreamInitFile(&input, file.get(), 1) != 0) throw std::bad_alloc();
-  file.release();  // closed with the stream
+  static_cast<void>(file.release());  // closed with the stream
   ArrowArrayStream stream{};
   if (ArrowIpcArrayStreamReaderInit(&stream, &input, nullptr) != 0) {
     input.release(&input);

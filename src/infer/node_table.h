@@ -41,7 +41,7 @@ class NodeTable {
   std::size_t size() const { return nodes_.size(); }
 
   SegmentId Intern(std::span<const TokenId> tokens);
-  std::uint32_t Child(std::uint32_t parent, SegmentId segment);
+  std::uint32_t Child(std::uint32_t parent, SegmentId id);
   /// The KV node that ends with `tokens` after `node`; the tokens are copied.
   KvId AttachLeaf(std::uint32_t node, std::span<const TokenId> tokens);
 

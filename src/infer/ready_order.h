@@ -63,8 +63,8 @@ class ReadyOrder {
     lists_.Append();
   }
 
-  void Add(std::uint32_t source);
-  void Remove(std::uint32_t source);
+  void Add(std::uint32_t index);
+  void Remove(std::uint32_t index);
   /// kNoSource when none is ready.
   std::uint32_t First() const;
   /// Moves `id` among its siblings after a change of what is ready below it, or of what of it is

@@ -62,7 +62,7 @@ class Scheduler {
   KvId Target(std::uint32_t slot);
   void ReleaseTarget(std::uint32_t slot);
   /// An answer of an ask of `group` (kNoGroup: none) has come.
-  void Answered(std::uint32_t group, bool yes);
+  void Answered(std::uint32_t index, bool yes);
   /// All answers of a chunk have come: groups that waited for them go on.
   void StartWaves();
 

@@ -104,7 +104,7 @@ enum duckdb_pending_state : unsigned {
 };
 
 enum duckdb_type : unsigned {
-#define QUAIL_ENUMERATE(name, value) DUCKDB_TYPE_##name = value,
+#define QUAIL_ENUMERATE(name, value) DUCKDB_TYPE_##name = (value),
   QUAIL_DUCKDB_TYPES(QUAIL_ENUMERATE)
 #undef QUAIL_ENUMERATE
 };
@@ -127,7 +127,7 @@ struct duckdb_list_entry {
 static_assert(sizeof(duckdb_result) == 48 && sizeof(duckdb_list_entry) == 16);
 static_assert(DuckDBSuccess == 0 && DuckDBError == 1 && DUCKDB_RESULT_TYPE_QUERY_RESULT == 3);
 static_assert(DUCKDB_PENDING_RESULT_NOT_READY == 1 && DUCKDB_PENDING_NO_TASKS_AVAILABLE == 3);
-#define QUAIL_CHECK_TYPE(name, value) static_assert(DUCKDB_TYPE_##name == value);
+#define QUAIL_CHECK_TYPE(name, value) static_assert(DUCKDB_TYPE_##name == (value));
 QUAIL_DUCKDB_TYPES(QUAIL_CHECK_TYPE)
 #undef QUAIL_CHECK_TYPE
 
@@ -294,6 +294,7 @@ struct DuckDbString {
 
 /// The C API of one loaded library; every pointer is set. Lives until the process ends.
 struct DuckDbApi {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator's parts
 #define QUAIL_DECLARE(name, result, parameters) result(*name) parameters = nullptr;
   QUAIL_DUCKDB_FUNCTIONS(QUAIL_DECLARE)
 #undef QUAIL_DECLARE

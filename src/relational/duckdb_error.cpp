@@ -45,7 +45,7 @@ Report SplitType(std::string_view text) {
   constexpr std::string_view kMark = " Error: ";
   constexpr std::size_t kLongestType = 40;
   const std::size_t mark = text.find(kMark);
-  if (mark == text.npos || mark > kLongestType || text.substr(0, mark).find('\n') != text.npos) {
+  if (mark > kLongestType || text.substr(0, mark).find('\n') != text.npos) {
     return {"", std::string(text), std::nullopt};
   }
   return {std::string(text.substr(0, mark)), std::string(text.substr(mark + kMark.size())),

@@ -78,7 +78,7 @@ std::string SimpleName(duckdb_type id) {
 }  // namespace
 
 std::string TypeName(const DuckDbApi& api, duckdb_logical_type type) {
-  const std::string alias = TakeText(api, api.logical_type_get_alias(type));
+  std::string alias = TakeText(api, api.logical_type_get_alias(type));
   if (!alias.empty()) return alias;
   const duckdb_type id = api.get_type_id(type);
   switch (id) {

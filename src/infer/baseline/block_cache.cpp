@@ -48,17 +48,17 @@ std::optional<std::uint32_t> BlockCache::Take() {
   return id;
 }
 
-void BlockCache::Name(std::uint32_t id, const base::Hash128& hash) {
-  if (!block_of_.try_emplace(hash, id).second) return;
-  blocks_[id].hash = hash;
-  blocks_[id].named = true;
+void BlockCache::Name(std::uint32_t block, const base::Hash128& hash) {
+  if (!block_of_.try_emplace(hash, block).second) return;
+  blocks_[block].hash = hash;
+  blocks_[block].named = true;
 }
 
-void BlockCache::Release(std::uint32_t id) {
-  QUAIL_CHECK(blocks_[id].uses > 0);
-  if (--blocks_[id].uses > 0) return;
+void BlockCache::Release(std::uint32_t block) {
+  QUAIL_CHECK(blocks_[block].uses > 0);
+  if (--blocks_[block].uses > 0) return;
   --used_;
-  Append(id);
+  Append(block);
 }
 
 }  // namespace quail::infer

@@ -18,6 +18,11 @@ class CountingChunk final : public Chunk {
   std::vector<float> log_probs;
 };
 
+/// Of the i-th of those that begin at `first`.
+std::size_t IndexOf(std::int32_t first, std::int32_t i) {
+  return static_cast<std::size_t>(first) + static_cast<std::size_t>(i);
+}
+
 std::uint64_t Mix(std::uint64_t value) {
   value ^= value >> 30;
   value *= 0xbf58476d1ce4e5b9ULL;
@@ -182,7 +187,7 @@ std::uint64_t CountingBackend::FollowSpans(const PrefillBatch& batch, const Run&
   std::uint64_t path = 0;
   std::int32_t position = 0;
   for (std::int32_t s = 0; s < run.span_count; ++s) {
-    const KeySpan& span = batch.spans[static_cast<std::size_t>(run.first_span + s)];
+    const KeySpan& span = batch.spans[IndexOf(run.first_span, s)];
     const bool arena = span.place == KeySpan::Place::kArena;
     const std::int64_t limit = arena ? static_cast<std::int64_t>(slots_.size()) : run.first_row;
     if (span.length < 1 || span.first < 0 || span.first + span.length > limit) {
@@ -217,10 +222,10 @@ void CountingBackend::FollowPaths(const PrefillBatch& batch, std::vector<std::ui
     std::uint64_t path = prefix;
     std::int32_t position = 0;
     for (std::int32_t s = 0; s < run.span_count; ++s) {
-      position += batch.spans[static_cast<std::size_t>(run.first_span + s)].length;
+      position += batch.spans[IndexOf(run.first_span, s)].length;
     }
     for (std::int32_t i = 0; i < run.rows; ++i, ++position) {
-      const auto row = static_cast<std::size_t>(run.first_row + i);
+      const auto row = IndexOf(run.first_row, i);
       if (batch.positions[row] != position) {
         Fault(fmt::format("row {} has position {}, not {}", row, batch.positions[row], position));
       }
@@ -242,7 +247,7 @@ void CountingBackend::CountScattered(const PrefillBatch& batch) {
   for (const Run& run : batch.runs) {
     std::vector<std::int64_t> key;
     for (std::int32_t s = 0; s < run.span_count; ++s) {
-      const KeySpan& span = batch.spans[static_cast<std::size_t>(run.first_span + s)];
+      const KeySpan& span = batch.spans[IndexOf(run.first_span, s)];
       if (span.place == KeySpan::Place::kArena) key.insert(key.end(), {span.first, span.length});
     }
     if (key.empty() || key == last) continue;

@@ -141,7 +141,7 @@ class Bf16Math {
         scratch_(scratch),
         sums_(vectors, RoundUp(dim, kKeyBlock), scratch.output) {
     const auto block = static_cast<std::size_t>(kKeyBlock);
-    const auto rows = static_cast<std::size_t>(vectors + kBf16SpareRows);
+    const auto rows = static_cast<std::size_t>(vectors) + kBf16SpareRows;
     const auto depth = static_cast<std::size_t>(depth_);
     const auto width = static_cast<std::size_t>(sums_.width());
     scratch_.queries.Reserve(rows * depth * kBytes);

@@ -83,16 +83,16 @@ class CpuBackend final : public Backend {
   void ReserveKv(const KvShape& shape, std::int64_t tokens) override;
 
   std::unique_ptr<Chunk> Begin(const PrefillBatch& batch) override;
-  void Embed(Chunk& chunk, WeightId table, WeightId first_norm) override;
-  void Qkv(Chunk& chunk, const QkvWeights& weights, std::int32_t layer, bool answers_only) override;
-  void Attention(Chunk& chunk, std::int32_t layer) override;
-  void AttentionOutput(Chunk& chunk, WeightId projection, WeightId next_norm) override;
-  void GateUp(Chunk& chunk, WeightId gate_up) override;
-  void Down(Chunk& chunk, WeightId down, WeightId next_norm) override;
-  void AnswerLogits(Chunk& chunk, WeightId head) override;
-  void LogProbs(Chunk& chunk, WeightId head, std::int32_t vocabulary) override;
-  void Finish(Chunk& chunk) override { Cast(chunk).finished = true; }
-  ChunkResult Wait(Chunk& chunk) override;
+  void Embed(Chunk& base, WeightId table, WeightId first_norm) override;
+  void Qkv(Chunk& base, const QkvWeights& weights, std::int32_t layer, bool answers_only) override;
+  void Attention(Chunk& base, std::int32_t layer) override;
+  void AttentionOutput(Chunk& base, WeightId projection, WeightId next_norm) override;
+  void GateUp(Chunk& base, WeightId gate_up) override;
+  void Down(Chunk& base, WeightId down, WeightId next_norm) override;
+  void AnswerLogits(Chunk& base, WeightId head) override;
+  void LogProbs(Chunk& base, WeightId head, std::int32_t vocabulary) override;
+  void Finish(Chunk& base) override { Cast(base).finished = true; }
+  ChunkResult Wait(Chunk& base) override;
 
   void CopyKvOut(std::int64_t first_slot, std::int64_t slots, std::span<std::byte> host) override {
     kv_.CopyOut(first_slot, slots, host);
@@ -477,6 +477,7 @@ void CpuBackend::AnswerLogits(Chunk& base, WeightId head) {
 void CpuBackend::LogProbs(Chunk& base, WeightId head, std::int32_t vocabulary) {
   CpuChunk& chunk = Cast(base);
   std::vector<ScoredState> states;
+  states.reserve(chunk.batch.scored_tokens.size());
   for (const ScoredToken& scored : chunk.batch.scored_tokens) {
     states.push_back({chunk.ActiveIndex(scored.row), scored.token});
   }

@@ -163,7 +163,7 @@ class LinearEngine {
     bool accumulate = false;
   };
   void Execute(const LinearWeight::Panel& panel, const Call& call, std::vector<std::byte>& scratch);
-  void FinishInt8(const Unfinished& product, std::int64_t row) const;
+  void FinishInt8(const Unfinished& begun, std::int64_t row) const;
   dnnl::matmul::primitive_desc Describe(const Key& key, const dnnl::memory::desc& weight) const;
   const Compiled& Find(const Key& key, const dnnl::memory::desc& weight);
   dnnl::memory PackValues(void* values, dnnl::memory::data_type type, std::int64_t rows,

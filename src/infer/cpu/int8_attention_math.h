@@ -24,7 +24,7 @@ class Int8Math {
         scratch_(scratch),
         sums_(vectors, width_, scratch.output),
         maxima_(static_cast<std::size_t>(vectors), -std::numeric_limits<float>::infinity()) {
-    const auto block_bytes = static_cast<std::size_t>(kKeyBlock * width_);
+    const auto block_bytes = kKeyBlock * static_cast<std::size_t>(width_);
     const auto count = static_cast<std::size_t>(vectors);
     scratch.keys.Reserve(block_bytes);
     scratch.values.Reserve(block_bytes);

@@ -167,7 +167,10 @@ class WorkBuilder {
     const auto keys = [this](const AttentionTile& tile) {
       std::int64_t total = 0;
       for (std::int32_t s = 0; s < tile.segments; ++s) {
-        total += work_.segments[static_cast<std::size_t>(tile.first_segment + s)].length;
+        total += work_
+                     .segments[static_cast<std::size_t>(tile.first_segment) +
+                               static_cast<std::size_t>(s)]
+                     .length;
       }
       return total;
     };

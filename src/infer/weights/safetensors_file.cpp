@@ -178,6 +178,7 @@ void SafetensorsFile::ReadAll() {
 
 void SafetensorsFile::CheckOverlaps() const {
   std::vector<const SafetensorsEntry*> order;
+  order.reserve(entries_.size());
   for (const auto& [name, entry] : entries_) order.push_back(&entry);
   std::ranges::sort(order, {}, [](const SafetensorsEntry* entry) { return entry->data.data(); });
   for (std::size_t i = 1; i < order.size(); ++i) {

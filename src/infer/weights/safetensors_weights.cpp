@@ -138,6 +138,7 @@ class SafetensorsWeights final : public WeightSource {
 
   static std::vector<std::filesystem::path> PathsOf(const std::vector<FilePtr>& files) {
     std::vector<std::filesystem::path> paths;
+    paths.reserve(files.size());
     for (const FilePtr& file : files) paths.emplace_back(file->name());
     return paths;
   }
@@ -170,6 +171,7 @@ std::vector<std::string> ShardNames(const std::filesystem::path& index) {
     names[name] = true;
   }
   std::vector<std::string> sorted;
+  sorted.reserve(names.size());
   for (const auto& [name, unused] : names) sorted.push_back(name);
   return sorted;
 }
