@@ -26,7 +26,7 @@ class Generator {
   }
 
   RandomQuery Statement() {
-    switch (dice_.Below(20)) {
+    switch (dice_.Below(21)) {
       case 0:
       case 1:
         return SetOperation();
@@ -44,6 +44,8 @@ class Generator {
         return Changed();
       case 9:
         return CountOfLimited();
+      case 10:
+        return Aliased();
       default:
         return Plain();
     }
@@ -115,6 +117,34 @@ class Generator {
       default:
         return first;
     }
+  }
+
+  /// Names of the select list where a query may use them: new ones, those of columns, one twice.
+  RandomQuery Aliased() {
+    static const std::vector<std::string> kNames = {"e", "f", "g", "x", "k"};
+    Scope scope;
+    RandomQuery query;
+    const Twin from = parts_.From(scope, 1, 1 + dice_.Below(2));
+    const std::string first = dice_.Pick(kNames);
+    const std::string second = dice_.Pick(kNames);
+    const auto call = [&] {
+      const std::string& name = dice_.OneIn(2) ? first : second;
+      return Twin{fmt::format("AI_FILTER(PROMPT('good? {{0}}', {}))", name),
+                  fmt::format("ref_filter('good? {{0}}', CAST({} AS VARCHAR))", name)};
+    };
+    query.sql =
+        Format("SELECT {} AS i, upper({}) AS {}, concat({}, {}, 'e') AS {}, {} AS p FROM {}",
+               Same(parts_.Column(scope, "id")), Same(parts_.Text(scope)), Same(first), Same(first),
+               Same(parts_.Text(scope)), Same(second), call(), from);
+    const Twin condition = dice_.OneIn(2)   ? call()
+                           : dice_.OneIn(2) ? Same("p")
+                                            : Condition(scope, 1);
+    if (!dice_.OneIn(4)) query.sql = Format("{} WHERE {}", query.sql, condition);
+    if (dice_.OneIn(4)) return query;
+    const Twin key = dice_.OneIn(3) ? call() : Same(dice_.OneIn(2) ? first : second);
+    query.ordered = true;
+    query.sql = Format("{} ORDER BY {}, {}{}", query.sql, key, Same(parts_.Order(scope)), Limit());
+    return query;
   }
 
   RandomQuery CountOfLimited() {
