@@ -85,7 +85,7 @@ void BlockBinder::Bind() {
   CreateRelations();
   AddReductions();
   SetLimit();
-  if (limits_rows_) select_["modifiers"] = LimitModifiers();
+  if (limits_rows_) select_["modifiers"] = LimitModifiers(true);
   for (const FromJoin& join : from_.joins) DropTruths(*join.node, "condition");
   DropTruths(select_, "where_clause");
   ReadOnDemandLazily();

@@ -184,7 +184,8 @@ class BlockBinder {
   ItemSet VisibleItems() const;
   bool LimitsPlainRows() const;
   std::optional<std::set<std::size_t>> OrderedItems() const;
-  sql::Json LimitModifiers() const;
+  sql::Json LimitModifiers(bool has_list) const;
+  void SpellItem(sql::Json& key) const;
   std::vector<sql::Json> IdColumnsOf(const Call& call) const;
   std::vector<RelationId> RelationsOf(ItemSet items) const;
 

@@ -51,7 +51,7 @@ void BlockBinder::PlanComputed() {
 /// the rows that are left.
 void BlockBinder::PlanSelectList(const Json& from, const std::vector<Json>& terms) {
   const auto ordered = OrderedItems();
-  const Json limited = LimitModifiers();
+  const Json limited = LimitModifiers(false);
   Json& list = select_["select_list"];
   for (const bool gives_order : {true, false}) {
     for (std::size_t i = 0; i < list.size(); ++i) {

@@ -100,28 +100,32 @@ std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
   return items;
 }
 
-/// The block's ORDER BY in terms of rows, made total by the order of the input, and its LIMIT: they
-/// leave the same rows wherever they stand.
-Json BlockBinder::LimitModifiers() const {
+/// A key of ORDER BY that means an item of the select list, by name or number, becomes the item.
+void BlockBinder::SpellItem(Json& key) const {
+  const Json& list = select_["select_list"];
+  const auto constant = sql::ConstantOf(key);
+  const std::vector<std::string> path = sql::ColumnPath(key);
+  auto item = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
+  if (constant && constant->kind == sql::ConstantKind::kNumber) {
+    item = static_cast<std::size_t>(constant->number) - 1;
+  }
+  if (!item) return;
+  key = Json(list[*item]);
+  key["alias"] = "";
+}
+
+/// The block's ORDER BY, made total by the order of the input, and its LIMIT: they leave the same
+/// rows wherever they stand. Without the select list its items have to be spelt out; with it a
+/// column that an item is could be taken for another item of that name.
+Json BlockBinder::LimitModifiers(bool has_list) const {
   Json modifiers = select_["modifiers"];
   Json orders = Json::array();
-  const Json& list = select_["select_list"];
   if (sql::TypeOf(modifiers[0]) == "ORDER_MODIFIER") {
     orders = modifiers[0]["orders"];
     modifiers.erase(0);
   }
-  for (Json& order : orders) {
-    const auto constant = sql::ConstantOf(order["expression"]);
-    const std::vector<std::string> path = sql::ColumnPath(order["expression"]);
-    const auto named = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
-    const Json* meant = named ? &list[*named] : nullptr;
-    if (constant && constant->kind == sql::ConstantKind::kNumber) {
-      meant = &list[static_cast<std::size_t>(constant->number) - 1];
-    }
-    if (meant == nullptr) continue;
-    Json expression = *meant;
-    expression["alias"] = "";
-    order["expression"] = std::move(expression);
+  if (!has_list) {
+    for (Json& order : orders) SpellItem(order["expression"]);
   }
   std::string rows;
   for (const FromItem& item : from_.items) {
