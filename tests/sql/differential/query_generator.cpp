@@ -132,14 +132,16 @@ class Generator {
       return Twin{fmt::format("AI_FILTER(PROMPT('good? {{0}}', {}))", name),
                   fmt::format("ref_filter('good? {{0}}', CAST({} AS VARCHAR))", name)};
     };
+    const Twin one = Format(dice_.OneIn(2) ? "upper({})" : "{}", Same(parts_.Text(scope)));
+    const Twin two = Format(dice_.OneIn(2) ? "concat({1}, {0}, 'e')" : "{1}", Same(first),
+                            Same(parts_.Text(scope)));
     query.sql =
-        Format("SELECT {} AS i, upper({}) AS {}, concat({}, {}, 'e') AS {}, {} AS p FROM {}",
-               Same(parts_.Column(scope, "id")), Same(parts_.Text(scope)), Same(first), Same(first),
-               Same(parts_.Text(scope)), Same(second), call(), from);
+        Format("SELECT {} AS i, {} AS {}, {} AS {}, {} AS p FROM {}",
+               Same(parts_.Column(scope, "id")), one, Same(first), two, Same(second), call(), from);
     const Twin condition = dice_.OneIn(2)   ? call()
                            : dice_.OneIn(2) ? Same("p")
                                             : Condition(scope, 1);
-    if (!dice_.OneIn(4)) query.sql = Format("{} WHERE {}", query.sql, condition);
+    if (dice_.OneIn(2)) query.sql = Format("{} WHERE {}", query.sql, condition);
     if (dice_.OneIn(4)) return query;
     const Twin key = dice_.OneIn(3) ? call() : Same(dice_.OneIn(2) ? first : second);
     query.ordered = true;
