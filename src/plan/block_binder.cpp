@@ -14,6 +14,9 @@ using sql::Json;
 
 namespace {
 
+/// Of names that stand for expressions with names: each doubling doubles them.
+constexpr std::size_t kMostExpansions = 4096;
+
 /// Whether `node` has AI calls outside of (or only inside of) nested queries.
 bool AsksItself(const Json& node) {
   if (IsAiCall(node)) return true;
@@ -280,6 +283,11 @@ void BlockBinder::ExpandAliases(Json& node, AliasPlace place, std::size_t before
   if (path.size() == 1) {
     const auto item = AliasedItem(path[0], before);
     if (!item || place == AliasPlace::kElsewhere) return;
+    if (++expansions_ > kMostExpansions) {
+      throw source_.At(node, ErrorCode::kUnsupported,
+                       "names of the select list that stand for others make too large an AI call: "
+                       "not supported, compute them in a subquery in FROM");
+    }
     Json meant = select_["select_list"][*item];
     ExpandAliases(meant, AliasPlace::kCall, *item);
     if (place == AliasPlace::kWhere && !ContainsAiCall(meant)) return;

@@ -89,11 +89,12 @@ class BlockBinder {
   /// What the aliases of the select list stand for at a place.
   enum class AliasPlace { kWhere, kCall, kElsewhere };
   void ExpandAliases(sql::Json& node, AliasPlace place, std::size_t before);
-  /// The item of the select list that has a name, of several the last: what a key of ORDER BY
-  /// means.
+  /// The item of the select list that has an alias, of several the last.
   std::optional<std::size_t> ItemNamed(const std::string& name) const;
-  /// The same elsewhere, where a column of FROM hides it, if it is among the `before` ones in
-  /// front.
+  /// What a key of ORDER BY means: that, or the only item that is a column of this name.
+  std::optional<std::size_t> KeyNamed(const std::string& name) const;
+  /// What a name means elsewhere, where a column of FROM hides it, if it is among the `before` ones
+  /// in front.
   std::optional<std::size_t> AliasedItem(const std::string& name, std::size_t before) const;
 
   // AND terms.
@@ -215,6 +216,7 @@ class BlockBinder {
   std::size_t first_conjunct_ = 0;
   std::size_t first_computed_ = 0;
   std::size_t first_relational_ = 0;
+  std::size_t expansions_ = 0;  ///< of names of the select list
   bool rows_known_ = true;  ///< joins and AND terms can all be tested when computed calls are asked
   bool limits_rows_ = false;  ///< the select list is asked about the rows that LIMIT leaves
   bool on_demand_ = false;    ///< every call is

@@ -13,6 +13,10 @@ using sql::Json;
 
 namespace {
 
+bool HasStar(const Json& list) {
+  return std::ranges::any_of(list, [](const Json& item) { return sql::ClassOf(item) == "STAR"; });
+}
+
 /// Whether LIMIT and OFFSET are constants.
 bool HasConstantCounts(const Json& modifier) {
   return !sql::IsAbsent(modifier, "limit") && ConstantCount(modifier, "limit") &&
@@ -88,7 +92,9 @@ std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
       items.insert(position - 1);
       continue;
     }
-    const auto named = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
+    const auto named = path.size() == 1 ? KeyNamed(path[0]) : std::nullopt;
+    // A star may have another column of that name.
+    if (named && sql::AliasOf(list[*named]).empty() && HasStar(list)) return std::nullopt;
     if (named) items.insert(*named);
     if (!named && reads.outside) return std::nullopt;
   }
@@ -100,12 +106,26 @@ std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
   return items;
 }
 
+std::optional<std::size_t> BlockBinder::KeyNamed(const std::string& name) const {
+  if (const auto item = ItemNamed(name)) return item;
+  const auto& list = select_["select_list"].get_ref<const Json::array_t&>();
+  const auto is_column = [&name](const Json& item) {
+    const std::vector<std::string> path = sql::ColumnPath(item);
+    return !path.empty() && sql::AliasOf(item).empty() && sql::SameWord(path.back(), name);
+  };
+  if (std::ranges::count_if(list, is_column) != 1) return std::nullopt;
+  const auto item = std::ranges::find_if(list, is_column);
+  // Without a qualifier it is the column that the key would be by itself.
+  if (sql::ColumnPath(*item).size() == 1) return std::nullopt;
+  return item - list.begin();
+}
+
 /// A key of ORDER BY that means an item of the select list, by name or number, becomes the item.
 void BlockBinder::SpellItem(Json& key) const {
   const Json& list = select_["select_list"];
   const auto constant = sql::ConstantOf(key);
   const std::vector<std::string> path = sql::ColumnPath(key);
-  auto item = path.size() == 1 ? ItemNamed(path[0]) : std::nullopt;
+  auto item = path.size() == 1 ? KeyNamed(path[0]) : std::nullopt;
   if (constant && constant->kind == sql::ConstantKind::kNumber) {
     item = static_cast<std::size_t>(constant->number) - 1;
   }

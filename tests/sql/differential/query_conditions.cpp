@@ -9,6 +9,8 @@ std::string QueryParts::Column(const Scope& scope, const char* name) {
   for (const Source& source : scope) {
     if (source.visible) visible.push_back(source.alias);
   }
+  // Unqualified it may be the name of an item of the select list too.
+  if (visible.size() == 1 && dice_.OneIn(6)) return name;
   return fmt::format("{}.{}", dice_.Pick(visible), name);
 }
 

@@ -64,7 +64,9 @@ class Generator {
     const Twin from = parts_.From(scope, 1, Tables());
     Twin list = Same(parts_.Column(scope, "id"));
     for (std::size_t i = dice_.Below(3); i > 0; --i) {
-      list = Format("{}, {}", list, parts_.SelectItem(scope, dice_.Below(2)));
+      const Twin item = parts_.SelectItem(scope, dice_.Below(2));
+      const std::string name = dice_.OneIn(4) ? " AS " + ItemName() : "";
+      list = Format("{}, {}{}", list, item, Same(name));
     }
     const bool named = dice_.OneIn(8);
     if (named) list = Format("{}, {} AS p", list, Condition(scope, 1));
@@ -74,12 +76,19 @@ class Generator {
                   Condition(scope, 2));
   }
 
-  /// An order that begins with a call and is total.
+  /// One that a column has too, or a second item.
+  std::string ItemName() {
+    static const std::vector<std::string> kNames = {"id", "k", "n", "x", "y", "p"};
+    return dice_.Pick(kNames);
+  }
+
+  /// An order that begins with a call or a name and is total.
   Twin Order(const Scope& scope) {
     static const std::vector<std::string> kWays = {"", " DESC", " NULLS FIRST", " DESC NULLS LAST"};
     const Twin ids = Same(parts_.Order(scope));
     if (dice_.OneIn(2)) return ids;
-    return Format("{}{}, {}", Condition(scope, 1), Same(dice_.Pick(kWays)), ids);
+    const Twin first = dice_.OneIn(4) ? Same(ItemName()) : Condition(scope, 1);
+    return Format("{}{}, {}", first, Same(dice_.Pick(kWays)), ids);
   }
 
   Twin Limit() {
