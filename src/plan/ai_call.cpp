@@ -221,4 +221,12 @@ bool AsksForErrorDetails(Json call) {
 
 AiCall ReadAiCall(Json& node, const SourceText& source) { return CallReader(node, source).Read(); }
 
+void CheckAiCalls(Json unread, const SourceText& source) {
+  const auto check = [&](auto& self, Json& node) -> void {
+    if (IsAiCall(node)) ReadAiCall(node, source);
+    sql::ForEachChild(node, [&](Json& child) { self(self, child); });
+  };
+  check(check, unread);
+}
+
 }  // namespace quail::plan

@@ -28,5 +28,8 @@ bool AsksForErrorDetails(sql::Json call);
 
 /// REQUIRES: IsAiCall(node). Throws Error{kBind | kUnsupported} at the argument that is wrong.
 AiCall ReadAiCall(sql::Json& node, const SourceText& source);
+/// Throws what ReadAiCall does of a call at or below a node that nobody reads: it is told although
+/// the call is not asked.
+void CheckAiCalls(sql::Json unread, const SourceText& source);
 
 }  // namespace quail::plan

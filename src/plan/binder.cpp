@@ -213,6 +213,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
   NameCtesApart(tree);
+  DropUnreadCtes(tree, source);
   state.values = StatementValues(tree, catalog, state.writer);
   state.values.ReplaceCalls(tree, state.writer);
   state.volatile_macros = VolatileMacros(tree, catalog);

@@ -135,21 +135,11 @@ class Narrowing {
       const bool named = !own.empty() || i < renamed;
       if (!may_ask || !named || outside.Has(names[i])) continue;
       if (ReadElsewhere(own, list[i], inside) || !IsOfEachRow(list[i], catalog_)) continue;
-      CheckCalls(list[i]);
+      CheckAiCalls(list[i], source_);
       if (nothing_.is_null()) nothing_ = writer_.ParseExpression("CAST(NULL AS BOOLEAN)");
       list[i] = nothing_;
       list[i]["alias"] = own;
     }
-  }
-
-  /// What is wrong with a call is told although nobody reads it.
-  void CheckCalls(const Json& item) const {
-    Json calls = item;
-    const auto check = [&](auto& self, Json& node) -> void {
-      if (IsAiCall(node)) ReadAiCall(node, source_);
-      sql::ForEachChild(node, [&](Json& child) { self(self, child); });
-    };
-    check(check, calls);
   }
 
   static bool ReadElsewhere(const std::string& alias, const Json& item, const ReadNames& inside) {

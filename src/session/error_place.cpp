@@ -117,6 +117,8 @@ Error WithPlace(const Error& error, std::string_view script, const Session::Stat
     const bool blamed = told.code() != ErrorCode::kQuery || std::filesystem::exists(name, ignored);
     if (!at && blamed) at = sql::FindName(script, part, dialect, name);
   }
+  // An option's value is no text of the statement.
+  if (!at && told.code() == ErrorCode::kUsage) return told;
   return {told.code(), told.what(), base::Locate(script, at.value_or(statement.offset))};
 }
 

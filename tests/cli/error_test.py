@@ -21,6 +21,14 @@ class Errors(cli_test.CliTest):
         error = json.loads((self.path / "r.json").read_text())["error"]
         self.assertEqual((error["line"], error["column"]), (2, 2))
 
+    def test_what_an_option_says_is_no_texts_fault(self):
+        done = self.run_quail("--kv-memory", "1K", "-c", "SELECT 1; SELECT AI_FILTER('warm?')")
+        if "no embedded model" in done.stderr or done.returncode == 3:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a KV memory of 0 tokens", done.stderr)
+        self.assertNotIn("line ", done.stderr)
+
     def test_files_that_cannot_be_read_or_written_are_pointed_at(self):
         (self.path / "bad.parquet").write_bytes(b"no parquet file at all")
         (self.path / "bad.arrow").write_bytes(b"ARROW1")
