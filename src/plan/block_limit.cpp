@@ -13,10 +13,6 @@ using sql::Json;
 
 namespace {
 
-bool HasStar(const Json& list) {
-  return std::ranges::any_of(list, [](const Json& item) { return sql::ClassOf(item) == "STAR"; });
-}
-
 /// Whether LIMIT and OFFSET are constants.
 bool HasConstantCounts(const Json& modifier) {
   return !sql::IsAbsent(modifier, "limit") && ConstantCount(modifier, "limit") &&
@@ -94,7 +90,7 @@ std::optional<std::set<std::size_t>> BlockBinder::OrderedItems() const {
     }
     const auto named = path.size() == 1 ? KeyNamed(path[0]) : std::nullopt;
     // A star may have another column of that name.
-    if (named && sql::AliasOf(list[*named]).empty() && HasStar(list)) return std::nullopt;
+    if (named && sql::AliasOf(list[*named]).empty() && sql::HasStar(list)) return std::nullopt;
     if (named) items.insert(*named);
     if (!named && reads.outside) return std::nullopt;
   }

@@ -1,9 +1,11 @@
 #include "plan/cte_names.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fmt/format.h"
@@ -34,12 +36,14 @@ void Rename(Json& table, const std::string& name) {
   sql::SetTableName(table, {"", "", name});
 }
 
-/// Whether a table, or DESCRIBE, names it outside of `own`.
-bool IsNamed(const std::string& name, const Json& node, const Json* own) {
-  if (&node == own) return false;
-  if (sql::SameWord(sql::TextMember(node, "table_name"), name)) return true;
-  return node.is_structured() &&
-         std::ranges::any_of(node, [&](const Json& child) { return IsNamed(name, child, own); });
+/// Adds what tables of FROM, and DESCRIBE, name at or below a node, outside of its queries of WITH.
+void AddNamed(const Json& node, std::vector<std::string>& names) {
+  const std::string_view name = sql::TextMember(node, "table_name");
+  if (!name.empty()) names.push_back(sql::LowerCase(name));
+  if (!node.is_structured()) return;
+  for (const auto& [key, child] : node.items()) {
+    if (key != "cte_map") AddNamed(child, names);
+  }
 }
 
 /// Functions that have names or queries of tables in texts.
@@ -48,27 +52,45 @@ bool ReadsByText(const Json& node) {
   return function == "query" || function == "query_table";
 }
 
-/// Whether there was one at or below `node` to leave out.
-bool DropUnread(const Json& tree, Json& node, const SourceText& source) {
-  const std::vector<sql::CteEntry> ctes = sql::CtesOf(node);
-  for (std::size_t i = 0; i < ctes.size(); ++i) {
-    if (IsNamed(ctes[i].name, tree, ctes[i].query)) continue;
-    CheckAiCalls(*ctes[i].query, source);
-    node["cte_map"]["map"].erase(i);
-    return true;
+/// By name, in lower case.
+using CteQueries = std::multimap<std::string, const Json*>;
+
+/// Takes out those that the statement reads, by itself or through another that it reads.
+void TakeRead(const Json& tree, CteQueries& ctes) {
+  std::vector<std::string> names;
+  AddNamed(tree, names);
+  while (!names.empty()) {
+    const auto [first, last] = ctes.equal_range(std::exchange(names.back(), ""));
+    names.pop_back();
+    for (auto read = first; read != last; ++read) AddNamed(*read->second, names);
+    ctes.erase(first, last);
   }
-  bool dropped = false;
-  sql::ForEachChild(node,
-                    [&](Json& child) { dropped = dropped || DropUnread(tree, child, source); });
-  return dropped;
+}
+
+void Drop(Json& node, const CteQueries& unread, const SourceText& source) {
+  std::size_t kept = 0;
+  for (const sql::CteEntry& cte : sql::CtesOf(node)) {
+    if (!unread.contains(sql::LowerCase(cte.name))) {
+      ++kept;
+      continue;
+    }
+    Json& entries = node["cte_map"]["map"];
+    CheckAiCalls(entries[kept], source);
+    entries.erase(kept);
+  }
+  sql::ForEachChild(node, [&](Json& child) { Drop(child, unread, source); });
 }
 
 }  // namespace
 
 void DropUnreadCtes(Json& tree, const SourceText& source) {
-  if (sql::AnyNode(tree, ReadsByText)) return;
-  while (DropUnread(tree, tree, source)) {
+  CteQueries unread;
+  for (const sql::CteEntry& cte : sql::AllCtesOf(tree)) {
+    unread.emplace(sql::LowerCase(cte.name), cte.query);
   }
+  if (unread.empty() || sql::AnyNode(tree, ReadsByText)) return;
+  TakeRead(tree, unread);
+  if (!unread.empty()) Drop(tree, unread, source);
 }
 
 void NameCtesApart(Json& tree) {

@@ -261,7 +261,7 @@ class Narrowing {
       if (!ComesByStar(path.back(), place)) return false;
       node["column_names"] = Json::array({path.back()});
     } else {
-      const bool one = meant.size() == 1 && !HasStar(list);
+      const bool one = meant.size() == 1 && !sql::HasStar(list);
       if (!one || ContainsAiCall(*meant[0]) || !IsRepeatable(*meant[0], {})) return false;
       node = Json(*meant[0]);
     }
@@ -273,16 +273,12 @@ class Narrowing {
   static bool ComesByStar(std::string_view name, const Place& place) {
     const Json& query = *place.from.query;
     const Json& list = query["select_list"];
-    if (!HasStar(list) || sql::TypeOf(query["from_table"]) == "JOIN") return false;
+    if (!sql::HasStar(list) || sql::TypeOf(query["from_table"]) == "JOIN") return false;
     for (std::size_t i = 0; i < list.size(); ++i) {
       const bool star = sql::ClassOf(list[i]) == "STAR";
       if (star ? !IsPlainStar(list[i]) : place.names[i].empty()) return false;
     }
     return !IsSelectAlias(place.around, name);
-  }
-
-  static bool HasStar(const Json& list) {
-    return std::ranges::any_of(list, [](const Json& item) { return sql::ClassOf(item) == "STAR"; });
   }
 
   static bool IsPlainStar(const Json& star) {

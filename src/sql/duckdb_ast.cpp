@@ -343,6 +343,10 @@ std::vector<Json*> ExpressionsOf(Json& select) {
   return out;
 }
 
+bool HasStar(const Json& select_list) {
+  return std::ranges::any_of(select_list, [](const Json& item) { return ClassOf(item) == "STAR"; });
+}
+
 std::vector<CteEntry> CtesOf(Json& node) {
   std::vector<CteEntry> out;
   if (!node.is_object() || !node.contains("cte_map")) return out;

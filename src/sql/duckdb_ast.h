@@ -87,6 +87,8 @@ void ForEachChild(Json& node, const std::function<void(Json&)>& visit);
 /// The expressions of a SELECT_NODE itself, in the order of evaluation: WHERE, GROUP BY, HAVING,
 /// QUALIFY, the select list, modifiers. JOIN conditions are not among them.
 std::vector<Json*> ExpressionsOf(Json& select);
+/// Whether an item of a select list is a star.
+bool HasStar(const Json& select_list);
 
 /// The names and query nodes of the CTEs that a query node defines, in order.
 struct CteEntry {
