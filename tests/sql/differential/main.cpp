@@ -56,6 +56,14 @@ class Reference {
     return answer;
   }
 
+  /// The rows without the optimizer whose known fault changes them (README.md lists it).
+  Answer RowsWithoutFault(const RandomQuery& query) {
+    relational::QueryText(*connection_, "SET disabled_optimizers = 'join_filter_pushdown'");
+    Answer answer = Rows(query);
+    relational::QueryText(*connection_, "SET disabled_optimizers = ''");
+    return answer;
+  }
+
  private:
   relational::ScalarFunction Function(const char* name, relational::ScalarType type) {
     return {name,
@@ -95,6 +103,7 @@ struct Tally {
   std::size_t compared = 0;
   std::size_t with_rows = 0;
   std::size_t different = 0;
+  std::size_t faults = 0;  ///< equal once DuckDB's known fault is out of the reference
   std::map<std::string, std::size_t> refused;            ///< by Quail, by message
   std::map<std::string, std::size_t> without_reference;  ///< DuckDB refuses them
 };
@@ -190,13 +199,19 @@ class Run {
     }
     ++tally_.compared;
     if (!wanted.lines.empty()) ++tally_.with_rows;
+    if (Equal(query, ours, wanted)) return;
+    if (!options_.only) Show(number, query, ours, wanted);
+    const bool fault = Equal(query, ours, reference.RowsWithoutFault(query));
+    ++(fault ? tally_.faults : tally_.different);
+  }
+
+  static bool Equal(const RandomQuery& query, Answer ours, Answer wanted) {
+    if (ours.error || wanted.error) return false;
     if (!query.ordered) {
       std::ranges::sort(wanted.lines);
       std::ranges::sort(ours.lines);
     }
-    if (!ours.error && ours.lines == wanted.lines) return;
-    ++tally_.different;
-    if (!options_.only) Show(number, query, ours, wanted);
+    return ours.lines == wanted.lines;
   }
 
   const Options& options_;
@@ -231,8 +246,10 @@ int main(int argc, char** argv) {
   const quail::test::Tally tally = quail::test::Run(options).All();
   quail::test::ShowRefused("Quail", tally.refused);
   quail::test::ShowRefused("DuckDB", tally.without_reference);
-  fmt::print("seed {}: {} queries compared ({} with rows), {} refused by Quail, {} differ\n",
-             options.seed, tally.compared, tally.with_rows, quail::test::Total(tally.refused),
-             tally.different);
+  fmt::print(
+      "seed {}: {} queries compared ({} with rows), {} refused by Quail, {} met the known fault of "
+      "DuckDB, {} differ\n",
+      options.seed, tally.compared, tally.with_rows, quail::test::Total(tally.refused),
+      tally.faults, tally.different);
   return tally.different == 0 && tally.compared > 0 ? 0 : 1;
 }
