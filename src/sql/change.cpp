@@ -5,6 +5,7 @@
 
 #include "base/text_position.h"
 #include "fmt/format.h"
+#include "sql/statement_cut.h"
 #include "sql/translation.h"
 
 namespace quail::sql {
@@ -27,13 +28,15 @@ class ChangeReader {
   ChangeReader(const TokenView& view, const DialectRules& rules) : view_(view), rules_(rules) {}
 
   Statement Read() {
-    const bool update = view_.WordAt(0, "UPDATE");
-    next_ = update ? 1 : 2;
+    ctes_end_ = PastCtes(view_);
+    const bool update = view_.WordAt(ctes_end_, "UPDATE");
+    next_ = ctes_end_ + (update ? 1 : 2);
     ReadTarget();
     Range set;
     if (update) set = Clause("SET", {"FROM", "WHERE", "RETURNING"});
     const Range others = Clause(update ? "FROM" : "USING", {"WHERE", "RETURNING"});
     const Range where = Clause("WHERE", {"RETURNING"});
+    const Range returning = Clause("RETURNING", {});
     if (next_ < view_.tokens.size()) {
       Fail(next_, fmt::format("{} in {} with AI calls is not supported yet",
                               UpperCase(Spelling(view_.text, view_.tokens[next_])),
@@ -42,6 +45,7 @@ class ChangeReader {
     WriteQuery(SplitAtCommas(set), others, where);
     WriteThen(update);
     WriteCheck(update);
+    if (!returning.empty()) WriteReturning(returning);
     statement_.kind = StatementKind::kQuery;
     statement_.before = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS ", kKept);
     statement_.kept = kKept;
@@ -60,6 +64,7 @@ class ChangeReader {
     if (!view_.NameAt(next_)) Fail(std::min(next_, view_.tokens.size() - 1), "a table is missing");
     while (view_.SymbolAt(next_ + 1, ".") && view_.NameAt(next_ + 2)) next_ += 2;
     target_offset_ = view_.tokens[begin].offset;
+    RefuseNameOfCte(begin);
     alias_ = view_.Name(next_++);
     target_ = Translate(view_.text, view_.tokens.subspan(begin, next_ - begin), rules_).sql;
     from_ = target_;
@@ -69,6 +74,18 @@ class ChangeReader {
     if (!view_.NameAt(next_) || clause) return;
     alias_ = view_.Name(next_++);
     from_ = fmt::format("{} AS {}", target_, QuoteIdentifier(alias_));
+  }
+
+  /// A query would read the WITH in the place of the table.
+  void RefuseNameOfCte(std::size_t target) const {
+    if (next_ != target) return;
+    for (const std::size_t cte : ReadCtes(view_).names) {
+      if (!SameWord(view_.Name(cte), view_.Name(target))) continue;
+      throw Error(
+          ErrorCode::kBind,
+          fmt::format("{} is a query of the WITH: only a table can be changed", view_.Name(target)),
+          base::Locate(view_.text, target_offset_));
+    }
   }
 
   /// The tokens behind a word, up to the next clause; empty where the word does not stand here.
@@ -112,6 +129,10 @@ class ChangeReader {
   }
 
   void WriteQuery(const std::vector<Range>& assignments, Range others, Range where) {
+    if (ctes_end_ > 0) {
+      Emit(Range{0, ctes_end_});
+      Emit(" ");
+    }
     Emit(fmt::format("SELECT {}.rowid AS {}", QuoteIdentifier(alias_), kRow));
     for (const Range& assignment : assignments) {
       const bool plain =
@@ -141,7 +162,7 @@ class ChangeReader {
   void WriteThen(bool update) {
     if (!update) {
       statement_.then =
-          fmt::format("DELETE FROM {} WHERE rowid IN (SELECT {} FROM {})", target_, kRow, kKept);
+          fmt::format("DELETE FROM {} WHERE rowid IN (SELECT {} FROM {})", from_, kRow, kKept);
       return;
     }
     std::string assignments;
@@ -149,9 +170,8 @@ class ChangeReader {
       assignments += fmt::format("{}{} = {}.quail_value_{}", i == 0 ? "" : ", ",
                                  QuoteIdentifier(columns_[i].name), kKept, i);
     }
-    statement_.then = fmt::format(
-        "UPDATE {0} AS quail_target SET {1} FROM {2} WHERE quail_target.rowid = {2}.{3}", target_,
-        assignments, kKept, kRow);
+    statement_.then = fmt::format("UPDATE {0} SET {1} FROM {2} WHERE {4}.rowid = {2}.{3}", from_,
+                                  assignments, kKept, kRow, QuoteIdentifier(alias_));
   }
 
   void WriteCheck(bool update) {
@@ -160,13 +180,30 @@ class ChangeReader {
       statement_.check += sql;
     };
     emit(update ? "UPDATE " : "DELETE FROM ", view_.tokens[0].offset);
-    emit(target_, target_offset_);
+    emit(from_, target_offset_);
     for (const Column& column : columns_) {
       emit(&column == columns_.data() ? " SET " : ", ", column.offset);
       emit(QuoteIdentifier(column.name), column.offset);
       emit(" = NULL", column.offset);
     }
     statement_.target = target_;
+  }
+
+  /// Both `then` and `check` have it, so that its faults are told of before anything is asked.
+  void WriteReturning(Range returning) {
+    const Translation list = Translate(
+        view_.text, view_.tokens.subspan(returning.begin, returning.end - returning.begin), rules_);
+    if (list.has_ai) {
+      throw Error(ErrorCode::kUnsupported, "an AI call cannot stand in RETURNING",
+                  base::Locate(view_.text, list.first_ai));
+    }
+    constexpr std::string_view kWord = " RETURNING ";
+    statement_.gives_rows = true;
+    statement_.then += fmt::format("{}{}", kWord, list.sql);
+    statement_.check_map.Stay(statement_.check.size(), view_.tokens[returning.begin - 1].offset);
+    statement_.check += kWord;
+    statement_.check_map.Append(statement_.check.size(), list.map);
+    statement_.check += list.sql;
   }
 
   struct Column {
@@ -176,6 +213,7 @@ class ChangeReader {
 
   const TokenView& view_;
   const DialectRules& rules_;
+  std::size_t ctes_end_ = 0;  ///< tokens of the WITH before the change
   std::size_t next_ = 0;
   std::string target_;  ///< SQL of the table's name
   std::size_t target_offset_ = 0;
@@ -188,8 +226,9 @@ class ChangeReader {
 }  // namespace
 
 std::optional<Statement> ReadChange(const TokenView& view, const DialectRules& rules) {
+  const std::size_t word = PastCtes(view);
   const bool change =
-      view.WordAt(0, "UPDATE") || (view.WordAt(0, "DELETE") && view.WordAt(1, "FROM"));
+      view.WordAt(word, "UPDATE") || (view.WordAt(word, "DELETE") && view.WordAt(word + 1, "FROM"));
   if (!change) return std::nullopt;
   return ChangeReader(view, rules).Read();
 }

@@ -12,6 +12,7 @@
 #include "sql/lexer.h"
 #include "sql/set_statement.h"
 #include "sql/statement_cut.h"
+#include "sql/table_as_query.h"
 #include "sql/token_view.h"
 #include "sql/translation.h"
 
@@ -67,22 +68,6 @@ void ReadCreate(const View& view, Statement& statement) {
   }
 }
 
-/// The file of a COPY, or the folder where options make more than one.
-void ReadCopyFile(const View& view, std::size_t from, Statement& statement) {
-  const auto to = view.FindAtTop(from, [&](std::size_t i) { return view.WordAt(i, "TO"); });
-  if (!view.WordAt(0, "COPY") || !to || *to + 1 >= view.tokens.size()) return;
-  for (std::size_t i = *to + 2; i < view.tokens.size(); ++i) {
-    if (view.WordAt(i, "USE_TMP_FILE")) return;  // says in what way the file is written
-    for (const char* option : {"PARTITION_BY", "PER_THREAD_OUTPUT", "FILE_SIZE_BYTES"}) {
-      statement.many_files |= view.WordAt(i, option);
-    }
-  }
-  const Token& name = view.tokens[*to + 1];
-  if (name.kind != TokenKind::kString) return;
-  statement.file = name.value;
-  statement.file_offset = name.offset;
-}
-
 /// Of statements that are no queries.
 bool GivesRows(const View& view) {
   constexpr std::array kWords = {"SHOW", "SUMMARIZE", "DESCRIBE", "DESC", "CALL", "EXECUTE"};
@@ -90,8 +75,9 @@ bool GivesRows(const View& view) {
     return true;
   }
   const std::size_t word = PastCtes(view);
+  constexpr std::array kChanges = {"INSERT", "UPDATE", "DELETE", "MERGE"};
   const bool changes =
-      view.WordAt(word, "INSERT") || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE");
+      std::ranges::any_of(kChanges, [&](const char* first) { return view.WordAt(word, first); });
   return changes &&
          view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "RETURNING"); }).has_value();
 }
@@ -154,17 +140,13 @@ Statement WholeStatement(const View& view, Translation translation) {
                  "AI calls in WITH before {} are not supported yet: write the WITH inside "
                  "the query or subquery that reads it",
                  word)
-           : fmt::format("AI calls in {} are not supported yet", word);
+           : fmt::format("AI calls in {}{} are not supported yet", word,
+                         word == "MERGE" ? " outside of the query behind USING" : "");
   statement.gives_rows = GivesRows(view);
   ReadCreate(view, statement);
   statement.query = std::move(translation.sql);
   statement.map = std::move(translation.map);
   return statement;
-}
-
-Translation TranslateTokens(const View& view, std::size_t begin, std::size_t end,
-                            const DialectRules& rules) {
-  return Translate(view.text, view.tokens.subspan(begin, end - begin), rules);
 }
 
 /// The options of the engine's EXPLAIN are about its own plan.
@@ -182,9 +164,12 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
   const Translation before =
       TranslateTokens(view, std::max(cut.dropped, cut.ctes_end), cut.begin, rules);
   const Translation after = TranslateTokens(view, cut.end, view.tokens.size(), rules);
+  const bool merge = view.WordAt(cut.ctes_end, "MERGE");
   for (const Translation* side : {&before, &after}) {
     if (side->has_ai) {
-      throw Error(ErrorCode::kUnsupported, "an AI call cannot stand here",
+      throw Error(ErrorCode::kUnsupported,
+                  merge ? "an AI call of MERGE stands in the query behind USING only"
+                        : "an AI call cannot stand here",
                   base::Locate(view.text, side->first_ai));
     }
   }
@@ -226,9 +211,11 @@ Statement ReadTokens(const View& view, const DialectRules& rules) {
   }
   Translation whole = Translate(view.text, view.tokens, rules);
   if (whole.has_ai) {
-    if (auto change = ReadChange(view, rules)) {
-      change->has_ai = true;
-      return *std::move(change);
+    auto read = ReadChange(view, rules);
+    if (!read) read = ReadMergeOfTable(view, rules);
+    if (read) {
+      read->has_ai = true;
+      return *std::move(read);
     }
   }
   const bool as_it_is = cut.kind == StatementKind::kOther || !whole.has_ai;
@@ -252,55 +239,14 @@ std::optional<Statement> ReadExplained(const View& view, const DialectRules& rul
   return whole;
 }
 
-/// COPY name TO and COPY name (columns) TO as COPY (SELECT columns FROM name) TO.
-std::optional<Statement> ReadCopyOfTable(const View& view, const DialectRules& rules) {
-  if (!view.WordAt(0, "COPY") || !view.NameAt(1)) return std::nullopt;
-  std::size_t name_end = 2;
-  while (view.SymbolAt(name_end, ".") && view.NameAt(name_end + 1)) name_end += 2;
-  const std::size_t to = PastParentheses(view, name_end);
-  if (!view.WordAt(to, "TO")) return std::nullopt;
-  Statement statement;
-  statement.kind = StatementKind::kQuery;
-  const auto emit = [&](std::string_view sql, std::size_t token) {
-    statement.map.Stay(statement.query.size(), view.tokens[token].offset);
-    statement.query += sql;
-  };
-  emit("SELECT ", 0);
-  emit(to == name_end ? "*" : TranslateTokens(view, name_end + 1, to - 1, rules).sql, name_end);
-  emit(" FROM ", 0);
-  emit(TranslateTokens(view, 1, name_end, rules).sql, 1);
-  statement.before = "COPY (";
-  statement.before_map.Stay(0, view.tokens[0].offset);
-  const Translation after = TranslateTokens(view, to, view.tokens.size(), rules);
-  statement.after = fmt::format(") {}", after.sql);
-  statement.after_map.Stay(0, view.tokens[to].offset);
-  statement.after_map.Append(2, after.map);
-  ReadCopyFile(view, to, statement);
-  return statement;
-}
-
-/// SUMMARIZE name as SUMMARIZE SELECT * FROM name.
-std::optional<Statement> ReadSummaryOfTable(const View& view, const DialectRules& rules) {
-  if (!view.WordAt(0, "SUMMARIZE") || !view.NameAt(1)) return std::nullopt;
-  constexpr std::string_view kSelect = "SELECT * FROM ";
-  Statement statement;
-  statement.kind = StatementKind::kQuery;
-  statement.gives_rows = statement.summarizes = true;
-  statement.before = "SUMMARIZE ";
-  statement.before_map.Stay(0, view.tokens[0].offset);
-  const Translation name = TranslateTokens(view, 1, view.tokens.size(), rules);
-  statement.query = fmt::format("{}{}", kSelect, name.sql);
-  statement.map.Stay(0, view.tokens[1].offset);
-  statement.map.Append(kSelect.size(), name.map);
-  return statement;
-}
-
 std::optional<Statement> ReadAsAsking(const View& view, const DialectRules& rules) {
   if (auto change = ReadChange(view, rules)) return change;
   const auto cut = CutBehindCtes(view);
   if (cut && cut->kind == StatementKind::kQuery) return CutStatementAt(view, *cut, rules);
-  if (auto summary = ReadSummaryOfTable(view, rules)) return summary;
-  return ReadCopyOfTable(view, rules);
+  for (const auto read : {ReadSummaryOfTable, ReadMergeOfTable, ReadCopyOfTable}) {
+    if (auto statement = read(view, rules)) return statement;
+  }
+  return std::nullopt;
 }
 
 }  // namespace

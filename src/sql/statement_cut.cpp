@@ -1,5 +1,8 @@
 #include "sql/statement_cut.h"
 
+#include <algorithm>
+#include <array>
+
 namespace quail::sql {
 
 using View = TokenView;
@@ -18,23 +21,29 @@ std::size_t PastParentheses(const View& view, std::size_t i) {
          1;
 }
 
-std::size_t PastCtes(const View& view) {
-  if (!view.WordAt(0, "WITH")) return 0;
+Ctes ReadCtes(const View& view) {
+  Ctes ctes;
+  if (!view.WordAt(0, "WITH")) return {};
   std::size_t i = view.WordAt(1, "RECURSIVE") && view.NameAt(2) && !view.WordAt(2, "AS") ? 2 : 1;
   for (;; ++i) {
-    if (!view.NameAt(i)) return 0;
+    if (!view.NameAt(i)) return {};
+    ctes.names.push_back(i);
     i = PastParentheses(view, i + 1);
     if (view.WordAt(i, "USING") && view.WordAt(i + 1, "KEY")) i = PastParentheses(view, i + 2);
-    if (!view.WordAt(i, "AS")) return 0;
+    if (!view.WordAt(i, "AS")) return {};
     ++i;
     if (view.WordAt(i, "NOT")) ++i;
     if (view.WordAt(i, "MATERIALIZED")) ++i;
     const std::size_t query = i;
     i = PastParentheses(view, query);
-    if (i == query) return 0;
-    if (!view.SymbolAt(i, ",")) return i;
+    if (i == query) return {};
+    if (view.SymbolAt(i, ",")) continue;
+    ctes.end = i;
+    return ctes;
   }
 }
+
+std::size_t PastCtes(const View& view) { return ReadCtes(view).end; }
 
 namespace {
 
@@ -75,6 +84,16 @@ std::optional<Cut> CutInsert(const View& view) {
   return Cut{StatementKind::kQuery, 0, *query, more.value_or(view.tokens.size())};
 }
 
+/// MERGE INTO table USING (query) ..
+std::optional<Cut> CutMerge(const View& view) {
+  if (!view.WordAt(0, "MERGE")) return std::nullopt;
+  const auto word = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "USING"); });
+  if (!word || !view.SymbolAt(*word + 1, "(") || !view.QueryBeginsAt(*word + 2)) {
+    return std::nullopt;
+  }
+  return Cut{StatementKind::kQuery, 0, *word + 2, PastParentheses(view, *word + 1) - 1};
+}
+
 std::optional<Cut> CutCopy(const View& view) {
   if (!view.WordAt(0, "COPY") || !view.SymbolAt(1, "(")) return std::nullopt;
   const auto to = view.FindAtTop(1, [&](std::size_t i) { return view.WordAt(i, "TO"); });
@@ -91,12 +110,13 @@ std::optional<Cut> CutSummarize(const View& view) {
 
 std::optional<Cut> CutBehindCtes(const View& view) {
   const std::size_t word = PastCtes(view);
-  const bool insert = view.WordAt(word, "INSERT");
-  if (word == 0 || !(insert || view.WordAt(word, "UPDATE") || view.WordAt(word, "DELETE") ||
-                     view.WordAt(word, "MERGE"))) {
+  const View change{view.text, view.tokens.subspan(word)};
+  constexpr std::array kWords = {"INSERT", "UPDATE", "DELETE", "MERGE"};
+  if (word == 0 ||
+      std::ranges::none_of(kWords, [&](const char* first) { return change.WordAt(0, first); })) {
     return std::nullopt;
   }
-  const auto cut = CutInsert({view.text, view.tokens.subspan(word)});
+  const auto cut = change.WordAt(0, "MERGE") ? CutMerge(change) : CutInsert(change);
   if (!cut || view.WordAt(word + cut->begin, "WITH")) {
     return Cut{StatementKind::kOther, 0, 0, view.tokens.size()};
   }
@@ -116,8 +136,8 @@ Cut CutStatement(const View& view) {
   }
   if (const auto cut = CutBehindCtes(view)) return *cut;
   if (view.QueryBeginsAt(dropped)) return {kind, dropped, dropped, end};
-  for (const auto& cut :
-       {CutCreate(view), CutView(view), CutInsert(view), CutCopy(view), CutSummarize(view)}) {
+  for (const auto& cut : {CutCreate(view), CutView(view), CutInsert(view), CutMerge(view),
+                          CutCopy(view), CutSummarize(view)}) {
     if (cut) return *cut;
   }
   return {StatementKind::kOther, 0, 0, end};

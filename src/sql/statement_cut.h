@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "sql/statement.h"
 #include "sql/token_view.h"
@@ -22,6 +23,13 @@ std::size_t DataWords(const TokenView& view);
 
 /// The end of the parentheses that open at i; i where none do.
 std::size_t PastParentheses(const TokenView& view, std::size_t i);
+
+/// A WITH at the beginning of a statement, as token indexes.
+struct Ctes {
+  std::size_t end = 0;  ///< behind the last; 0: there is no WITH
+  std::vector<std::size_t> names;
+};
+Ctes ReadCtes(const TokenView& view);
 
 /// The place behind the CTEs of a WITH at the beginning; 0 where none is.
 std::size_t PastCtes(const TokenView& view);

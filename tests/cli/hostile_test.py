@@ -133,7 +133,8 @@ WRONG = {
     "an early stop of nothing": (f"SELECT quail_verdict_until(99, 99, 99), {ONE}", "Quail writes"),
     "a setting of nothing": ("SET quail_colour = 'red'", "quail_colour"),
     "PIVOT around a call": (f"PIVOT (SELECT id, {SNOW} AS p FROM t WHERE id < 3) ON id USING count(*)", "PIVOT"),
-    "RETURNING": (f"CREATE TABLE w AS SELECT * FROM t; DELETE FROM w WHERE {SNOW} RETURNING id", "RETURNING"),
+    "RETURNING": (f"CREATE TABLE w AS SELECT * FROM t; DELETE FROM w WHERE {SNOW} RETURNING {SNOW}", "RETURNING"),
+    "MERGE with a call outside": (f"CREATE TABLE w AS SELECT * FROM t; MERGE INTO w USING t ON {SNOW} WHEN MATCHED THEN DELETE", "USING"),
 }
 
 

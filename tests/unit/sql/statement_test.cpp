@@ -109,14 +109,45 @@ TEST(Statement, ChangesAreQueriesAndWhatIsDoneWithTheirRows) {
       "SELECT \"x\".rowid AS quail_changed_row, (ai_filter(x.b)) AS quail_value_0, (1 + 2) AS "
       "quail_value_1 FROM s.t AS \"x\", u WHERE x.id = u.id");
   EXPECT_EQ(update.then,
-            "UPDATE s.t AS quail_target SET \"a\" = quail_changed.quail_value_0, \"c\" = "
-            "quail_changed.quail_value_1 FROM quail_changed WHERE quail_target.rowid = "
+            "UPDATE s.t AS \"x\" SET \"a\" = quail_changed.quail_value_0, \"c\" = "
+            "quail_changed.quail_value_1 FROM quail_changed WHERE \"x\".rowid = "
             "quail_changed.quail_changed_row");
   const Statement remove = Read("DELETE FROM t USING u WHERE AI_FILTER(t.b || u.c)");
   EXPECT_EQ(remove.then,
             "DELETE FROM t WHERE rowid IN (SELECT quail_changed_row FROM quail_changed)");
   EXPECT_EQ(Read("DELETE FROM t WHERE a = 1").kind, StatementKind::kOther);
-  EXPECT_THROW(Read("DELETE FROM t WHERE AI_FILTER(b) RETURNING *"), Error);
+}
+
+TEST(Statement, ChangesReturnRowsAndReadAWith) {
+  const Statement remove =
+      Read("WITH c AS (SELECT 1) DELETE FROM t AS a WHERE AI_FILTER(b) RETURNING *");
+  EXPECT_TRUE(remove.gives_rows);
+  EXPECT_EQ(remove.query,
+            "WITH c AS (SELECT 1) SELECT \"a\".rowid AS quail_changed_row FROM t AS \"a\" WHERE "
+            "ai_filter(b)");
+  EXPECT_TRUE(remove.then.starts_with("DELETE FROM t AS \"a\" WHERE rowid IN"));
+  EXPECT_TRUE(remove.then.ends_with(" RETURNING *"));
+  EXPECT_EQ(remove.check, "DELETE FROM t AS \"a\" RETURNING *");
+  EXPECT_THROW(Read("DELETE FROM t WHERE x RETURNING AI_FILTER(b)"), Error);
+  EXPECT_THROW(Read("WITH T AS (SELECT 1) DELETE FROM t WHERE AI_FILTER(b)"), Error);
+}
+
+TEST(Statement, MergeIsCutAtItsQuery) {
+  const Statement query = Read(
+      "WITH c AS (FROM d) MERGE INTO t USING (SELECT AI_FILTER(b) FROM c) AS s USING (id) "
+      "RETURNING *");
+  EXPECT_EQ(query.kind, StatementKind::kQuery);
+  EXPECT_TRUE(query.gives_rows);
+  EXPECT_EQ(query.before, "MERGE INTO t USING ( ");
+  EXPECT_EQ(query.query, "WITH c AS (FROM d) SELECT ai_filter(b) FROM c");
+  EXPECT_EQ(query.after, " ) AS s USING (id) RETURNING *");
+  const Statement table = Read(
+      "WITH c AS (SELECT AI_FILTER(b) FROM d) MERGE INTO t USING c ON t.id = c.id WHEN MATCHED "
+      "THEN DELETE");
+  EXPECT_EQ(table.query, "WITH c AS (SELECT ai_filter(b) FROM d) SELECT * FROM c");
+  EXPECT_EQ(table.after, ") AS \"c\" ON t.id = c.id WHEN MATCHED THEN DELETE");
+  EXPECT_THROW(Read("MERGE INTO t USING (FROM s) AS s ON AI_FILTER(b) WHEN MATCHED THEN DELETE"),
+               Error);
 }
 
 TEST(Statement, ViewsHaveNames) {
