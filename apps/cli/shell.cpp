@@ -212,7 +212,7 @@ class Shell {
   void ShowSchema(const std::string& table) {
     const std::string all =
         "SELECT sql FROM (SELECT table_name AS name, sql FROM duckdb_tables() UNION ALL "
-        "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal)";
+        "SELECT view_name, quail_view_sql(sql) FROM duckdb_views() WHERE NOT internal)";
     if (table.empty()) return RunScript(all);
     const std::string sql = all + " WHERE lower(name) = lower(" + TextLiteral(table) + ")";
     if (session_.Run(sql, {sql, 0}, {})->Drain() > 0) return RunScript(sql);

@@ -9,6 +9,7 @@
 #include "plan/sql_writer.h"
 #include "quail/error.h"
 #include "sql/lexer.h"
+#include "sql/token_view.h"
 
 namespace quail::plan {
 
@@ -65,6 +66,17 @@ std::string QueryOfStandIn(std::string_view create_sql) {
     }
   }
   return "";
+}
+
+std::string WithoutStandIn(std::string_view create_sql) {
+  if (create_sql.find(kStandInMark) == std::string_view::npos) return std::string(create_sql);
+  const std::string query = QueryOfStandIn(create_sql);
+  const std::vector<sql::Token> tokens = sql::Lex(create_sql, sql::EngineRules());
+  const sql::TokenView view{create_sql, tokens};
+  const auto as = view.FindAtTop(
+      1, [&](std::size_t i) { return view.WordAt(i, "AS") && view.QueryBeginsAt(i + 1); });
+  if (query.empty() || !as) return std::string(create_sql);
+  return fmt::format("{}{};", create_sql.substr(0, tokens[*as + 1].offset), query);
 }
 
 /// Of one statement.

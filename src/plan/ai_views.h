@@ -32,6 +32,9 @@ inline constexpr std::string_view kStandInError =
 inline constexpr std::string_view kStandInMark = " AS quail_view) WHERE quail_rows";
 /// The query that is held by a CREATE VIEW of the engine's; empty where that is another one.
 std::string QueryOfStandIn(std::string_view create_sql);
+/// A CREATE VIEW of the engine's as it was before a stand-in took the place of its query; itself
+/// where none did.
+std::string WithoutStandIn(std::string_view create_sql);
 
 /// The views with AI calls that a statement may name: it is bound with their queries in the places
 /// of the names.

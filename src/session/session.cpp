@@ -106,6 +106,7 @@ SessionImpl::SessionImpl(const Config& config) : state_(config) {
   state_.lookups.texts = &state_.texts;
   exec::RegisterLookups(*state_.connection, state_.lookups);
   RegisterTableFunctions(state_);
+  RegisterViewSql(*state_.connection);
   settings_ = state_.settings;
   if (!config.oracle.empty()) OpenOracle();
   if (!config.checkpoint.empty()) OpenCheckpoint();

@@ -74,6 +74,23 @@ const plan::AiViews& KnownViews(SessionState& state) {
   return *state.views;
 }
 
+void RegisterViewSql(relational::Connection& connection) {
+  using relational::ScalarType;
+  connection.Register({"quail_view_sql",
+                       {ScalarType::kText},
+                       std::nullopt,
+                       ScalarType::kText,
+                       [](auto arguments, std::size_t rows, relational::ScalarOutput& out) {
+                         for (std::size_t row = 0; row < rows; ++row) {
+                           if (arguments[0].is_null(row)) {
+                             out.SetNull(row);
+                           } else {
+                             out.SetText(row, plan::WithoutStandIn(arguments[0].texts[row]));
+                           }
+                         }
+                       }});
+}
+
 bool ViewStatements::Names(const sql::Statement& read) const {
   using Kind = sql::StatementKind;
   const bool query = read.kind == Kind::kQuery || read.kind == Kind::kExplain ||

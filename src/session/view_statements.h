@@ -12,6 +12,9 @@ namespace quail::session {
 /// The views with AI calls that the connection knows, read again where they may be others.
 const plan::AiViews& KnownViews(SessionState& state);
 
+/// quail_view_sql(sql): a CREATE VIEW of duckdb_views() with the query that a stand-in holds.
+void RegisterViewSql(relational::Connection& connection);
+
 /// Statements that make or name views with AI calls. The relational engine cannot bind their
 /// queries: it keeps them in stand-ins (plan::StandInOfView).
 class ViewStatements {

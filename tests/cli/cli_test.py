@@ -274,7 +274,7 @@ class Streams(CliTest):
                          "body,VARCHAR,YES,,,\np,BOOLEAN,YES,,,\n")
         done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", input=".tables\n.schema v\n")
         self.assertIn("v,VIEW\n", done.stdout)
-        self.assertIn("CREATE VIEW v AS ", done.stdout)
+        self.assertIn('"CREATE VIEW v AS SELECT body, ai_filter(prompt(\'snow? {0}\', body)) AS p FROM t;"', done.stdout)
         other = ("ATTACH 'my.duckdb' AS my; CREATE TABLE t AS SELECT 'sun' AS body; SELECT body FROM my.v", "snow")
         self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "-c", other[0]).stdout, f"body\n{other[1]}\n")
 
