@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "plan/cte_names.h"
+#include "plan/result_names.h"
 #include "plan/sql_writer.h"
 #include "quail/error.h"
 #include "sql/lexer.h"
@@ -125,8 +126,10 @@ class AiViews::Expansion {
   /// Places in the text of a view are none of the statement's.
   Json Parse(const AiView& view, std::string_view name) const {
     try {
-      return sql::ReadTree(catalog_.Parse(
+      Json tree = sql::ReadTree(catalog_.Parse(
           fmt::format("SELECT * FROM ({}\n) AS {}", view.query, sql::QuoteIdentifier(name))));
+      NameQueriesByText(tree, SqlWriter(catalog_));
+      return tree;
     } catch (const Error& error) {
       throw Error(error.code(), fmt::format("in the view {}: {}", view.name, error.what()));
     }

@@ -205,6 +205,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
     throw source.Moved(NamedPivot(error));
   }
   BindState state(catalog, source, input.table_prefix);
+  NameQueriesByText(tree, state.writer);
   const bool views = input.views != nullptr && input.views->Expand(tree, catalog);
   std::optional<Error> of_arguments;
   if (!views) of_arguments = CheckByEngine(tree, source, catalog);

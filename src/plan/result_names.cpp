@@ -18,6 +18,14 @@ void NameByText(Json& select, const std::function<bool(const Json&)>& changes,
   }
 }
 
+void NameQueriesByText(Json& node, const SqlWriter& writer) {
+  const auto has_query = [](const Json& expression) {
+    return sql::AnyNode(expression, [](const Json& part) { return sql::IsQueryNode(part); });
+  };
+  if (sql::TypeOf(node) == "SELECT_NODE") NameByText(node, has_query, writer);
+  sql::ForEachChild(node, [&](Json& child) { NameQueriesByText(child, writer); });
+}
+
 std::string CallName(const Json& call, std::map<std::string, int>& used) {
   const std::string name = sql::LowerCase(sql::FindAiFunction(sql::FunctionName(call))->name);
   const int count = used[name]++;

@@ -14,6 +14,9 @@ namespace quail::plan {
 void NameByText(sql::Json& select, const std::function<bool(const sql::Json&)>& changes,
                 const SqlWriter& writer);
 
+/// Does so at and below `node` for results with a subquery: names in its FROM will change.
+void NameQueriesByText(sql::Json& node, const SqlWriter& writer);
+
 /// The name of an unaliased result that is an AI call: its function's. `used`: how often each has
 /// been given.
 std::string CallName(const sql::Json& call, std::map<std::string, int>& used);
