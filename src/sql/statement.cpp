@@ -149,6 +149,20 @@ Statement WholeStatement(const View& view, Translation translation) {
   return statement;
 }
 
+/// PIVOT and UNPIVOT as queries that they are in the engine's tree too.
+std::optional<Statement> ReadPivot(const View& view, const DialectRules& rules) {
+  constexpr std::array kWords = {"PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER"};
+  if (std::ranges::none_of(kWords, [&](const char* word) { return view.WordAt(0, word); })) {
+    return std::nullopt;
+  }
+  Translation whole = Translate(view.text, view.tokens, rules);
+  Statement statement;
+  statement.kind = StatementKind::kQuery;
+  statement.query = std::move(whole.sql);
+  statement.map = std::move(whole.map);
+  return statement;
+}
+
 /// The options of the engine's EXPLAIN are about its own plan.
 void RefuseExplainOptions(const View& view) {
   const bool options = view.WordAt(0, "EXPLAIN") && view.SymbolAt(1, "(") &&
@@ -211,11 +225,11 @@ Statement ReadTokens(const View& view, const DialectRules& rules) {
   }
   Translation whole = Translate(view.text, view.tokens, rules);
   if (whole.has_ai) {
-    auto read = ReadChange(view, rules);
-    if (!read) read = ReadMergeOfTable(view, rules);
-    if (read) {
-      read->has_ai = true;
-      return *std::move(read);
+    for (const auto read : {ReadChange, ReadMergeOfTable, ReadPivot}) {
+      if (auto statement = read(view, rules)) {
+        statement->has_ai = true;
+        return *std::move(statement);
+      }
     }
   }
   const bool as_it_is = cut.kind == StatementKind::kOther || !whole.has_ai;
@@ -243,7 +257,7 @@ std::optional<Statement> ReadAsAsking(const View& view, const DialectRules& rule
   if (auto change = ReadChange(view, rules)) return change;
   const auto cut = CutBehindCtes(view);
   if (cut && cut->kind == StatementKind::kQuery) return CutStatementAt(view, *cut, rules);
-  for (const auto read : {ReadSummaryOfTable, ReadMergeOfTable, ReadCopyOfTable}) {
+  for (const auto read : {ReadSummaryOfTable, ReadMergeOfTable, ReadPivot, ReadCopyOfTable}) {
     if (auto statement = read(view, rules)) return statement;
   }
   return std::nullopt;
