@@ -157,6 +157,7 @@ class BlockBinder {
   sql::Json WithItems(sql::Json from, ItemSet items) const;
   sql::Json WithoutOpenTerms(const sql::Json& join) const;
   bool KeepKnownJoins(sql::Json& from, ItemSet items) const;
+  static void PairByCondition(sql::Json& join);
   sql::Json WithLonelyRows(sql::Json join, bool known) const;
   sql::Json WithLonelyRowsOfUsing(sql::Json join) const;
   sql::Json WithMissingRow(sql::Json side, const std::string& name) const;

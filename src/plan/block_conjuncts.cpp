@@ -130,7 +130,10 @@ bool BlockBinder::KeepKnownJoins(Json& from, ItemSet items) const {
   if (sql::TypeOf(from) != "JOIN") return ReadsUndecided(from);
   const bool left_open = KeepKnownJoins(from["left"], items);
   const bool right_open = KeepKnownJoins(from["right"], items);
-  const bool known = IsKnownBefore(from["condition"], items);
+  const bool known =
+      IsKnownBefore(from["condition"], items) &&
+      !(sql::TextMember(from, "ref_type") == "POSITIONAL" && (left_open || right_open));
+  if (left_open || right_open || !known) PairByCondition(from);
   const std::string_view type = sql::TextMember(from, "join_type");
   const bool outer = type == "LEFT" || type == "RIGHT" || type == "FULL";
   const bool lacks_left = type != "LEFT" && (left_open || !known);
@@ -143,6 +146,15 @@ bool BlockBinder::KeepKnownJoins(Json& from, ItemSet items) const {
     from["condition"] = writer_.truth();
   }
   return left_open || right_open || !known;
+}
+
+/// Of rows that may be too many ASOF would take others than the nearest that there will be, and
+/// POSITIONAL those of other numbers: a join of all pairs that its condition allows has them all.
+void BlockBinder::PairByCondition(Json& join) {
+  const std::string form(sql::TextMember(join, "ref_type"));
+  if (form != "ASOF" && form != "POSITIONAL") return;
+  join["ref_type"] = "REGULAR";
+  if (form == "POSITIONAL") join["join_type"] = "FULL";
 }
 
 /// The pairs of an outer join, all where its condition is not known, and each row that it keeps

@@ -68,8 +68,9 @@ Sides SidesOf(const Json& join, Below above) {
   sides.left.core = above.core && plain && keeps_left;
   sides.right.core = above.core && plain && keeps_right;
   sides.right.visible = above.visible && !HidesRight(join);
-  sides.left.missing = above.missing || type == "RIGHT" || type == "FULL";
-  sides.right.missing = above.missing || type == "LEFT" || type == "FULL";
+  const bool positional = form == "POSITIONAL";  // the shorter side is filled up
+  sides.left.missing = above.missing || type == "RIGHT" || type == "FULL" || positional;
+  sides.right.missing = above.missing || type == "LEFT" || type == "FULL" || positional;
   sides.core_join = above.core && plain && type == "INNER";
   return sides;
 }

@@ -33,7 +33,7 @@ std::string QueryParts::Order(const Scope& scope) {
 
 /// An argument of a call: a column, an expression of columns, or an inner call.
 Twin QueryParts::Argument(const Scope& scope, std::size_t depth) {
-  switch (dice_.Below(depth > 0 ? 13 : 10)) {
+  switch (dice_.Below(depth > 0 ? 14 : 11)) {
     case 0:
       return Same(
           fmt::format(fmt::runtime(dice_.OneIn(2) ? "upper({})" : "{}.upper()"), Text(scope)));
@@ -43,9 +43,11 @@ Twin QueryParts::Argument(const Scope& scope, std::size_t depth) {
       return Same(dice_.OneIn(3) ? RowId(scope) : Number(scope));
     case 3:
       return dice_.OneIn(3) ? Same(dice_.OneIn(3) ? "NULL" : "'red'") : Same(Text(scope));
-    case 10:
-      return Format("CASE WHEN {} THEN 'red' ELSE 'blue' END", Condition(scope, depth - 1));
+    case 4:
+      return NestedText(scope, depth);
     case 11:
+      return Format("CASE WHEN {} THEN 'red' ELSE 'blue' END", Condition(scope, depth - 1));
+    case 13:
       return Format("CAST({} AS VARCHAR)", Call(scope, depth - 1));
     case 12: {
       Scope inner;
@@ -156,7 +158,7 @@ Twin QueryParts::Compared(const Scope& scope, std::size_t depth) {
 Twin QueryParts::Condition(const Scope& scope, std::size_t depth) {
   if (depth == 0) return dice_.OneIn(3) ? PlainCondition(scope) : Call(scope, 0);
   const std::size_t next = depth - 1;
-  switch (dice_.Below(17)) {
+  switch (dice_.Below(18)) {
     case 0:
       return PlainCondition(scope);
     case 1:
@@ -184,6 +186,8 @@ Twin QueryParts::Condition(const Scope& scope, std::size_t depth) {
       return Quantified(scope, next);
     case 13:
       return ScalarCondition(scope, next);
+    case 14:
+      return RowComparison(scope, next);
     default:
       return Call(scope, next);
   }
@@ -216,6 +220,16 @@ Twin QueryParts::GroupCondition(const Scope& scope) {
       return Format("(NOT bool_and({}) OR count(DISTINCT {}) = 2)", Condition(scope, 0),
                     Condition(scope, 0));
   }
+}
+
+Twin QueryParts::Limit() {
+  Twin limit;
+  static const std::vector<std::string> kLimits = {
+      " LIMIT 1 + 1", " LIMIT 50%", " LIMIT (SELECT count(*) FROM t0 WHERE {})", " LIMIT 20 %"};
+  if (dice_.OneIn(8)) return Format(dice_.Pick(kLimits), Call({{"t0"}}, 0));
+  if (dice_.OneIn(2)) limit = Format(" LIMIT {}", Same(dice_.Below(5)));
+  if (dice_.OneIn(4)) limit = Format("{} OFFSET {}", limit, Same(dice_.Below(3)));
+  return limit;
 }
 
 // --- conditions with a query in them ---

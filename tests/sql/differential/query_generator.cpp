@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "query_parts.h"
+#include "query_statements.h"
 
 namespace quail::test {
 namespace {
@@ -26,7 +27,7 @@ class Generator {
   }
 
   RandomQuery Statement() {
-    switch (dice_.Below(21)) {
+    switch (dice_.Below(28)) {
       case 0:
       case 1:
         return SetOperation();
@@ -37,15 +38,27 @@ class Generator {
         return WithRecursion();
       case 5:
       case 6:
-        return Grouped();
+        return GroupedQuery(parts_);
       case 7:
         return OverView();
       case 8:
-        return Changed();
+        return ChangedTable(parts_);
       case 9:
         return CountOfLimited();
       case 10:
         return Aliased();
+      case 11:
+      case 12:
+        return WindowQuery(parts_);
+      case 13:
+      case 14:
+        return StarQuery(parts_);
+      case 15:
+        return PreparedQuery(parts_);
+      case 16:
+        return MacroQuery(parts_);
+      case 17:
+        return TwiceViewed(parts_);
       default:
         return Plain();
     }
@@ -91,13 +104,6 @@ class Generator {
     return Format("{}{}, {}", first, Same(dice_.Pick(kWays)), ids);
   }
 
-  Twin Limit() {
-    Twin limit;
-    if (dice_.OneIn(2)) limit = Format(" LIMIT {}", Same(dice_.Below(5)));
-    if (dice_.OneIn(4)) limit = Format("{} OFFSET {}", limit, Same(dice_.Below(3)));
-    return limit;
-  }
-
   RandomQuery Plain() {
     Scope scope;
     RandomQuery query;
@@ -105,12 +111,28 @@ class Generator {
       query.sql = Block(scope, " DISTINCT");
       return query;
     }
+    if (dice_.OneIn(12)) return DistinctOn();
     query.sql = Block(scope, "");
     if (dice_.OneIn(8)) query.sql = Format("{} QUALIFY {}", query.sql, Qualification(scope));
     if (dice_.OneIn(3)) {
       query.ordered = true;
-      query.sql = Format("{} ORDER BY {}{}", query.sql, Order(scope), Limit());
+      query.sql = Format("{} ORDER BY {}{}", query.sql, Order(scope), parts_.Limit());
     }
+    return query;
+  }
+
+  /// The first row of each value.
+  RandomQuery DistinctOn() {
+    Scope scope;
+    RandomQuery query;
+    const Twin from = parts_.From(scope, 1, 1 + dice_.Below(2));
+    const Twin key = dice_.OneIn(3) ? Same(parts_.Number(scope)) : Condition(scope, 1);
+    query.ordered = true;
+    query.sql =
+        Format("SELECT DISTINCT ON ({}) {}, {}, {} FROM {} WHERE {} ORDER BY {}, {}{}", key,
+               Same(parts_.Column(scope, "id")), parts_.SelectItem(scope, 1), Condition(scope, 0),
+               from, Condition(scope, 1), dice_.OneIn(2) ? key : Condition(scope, 0),
+               Same(parts_.Order(scope)), parts_.Limit());
     return query;
   }
 
@@ -154,7 +176,8 @@ class Generator {
     if (dice_.OneIn(4)) return query;
     const Twin key = dice_.OneIn(3) ? call() : Same(dice_.OneIn(2) ? first : second);
     query.ordered = true;
-    query.sql = Format("{} ORDER BY {}, {}{}", query.sql, key, Same(parts_.Order(scope)), Limit());
+    query.sql =
+        Format("{} ORDER BY {}, {}{}", query.sql, key, Same(parts_.Order(scope)), parts_.Limit());
     return query;
   }
 
@@ -164,50 +187,6 @@ class Generator {
     query.sql =
         Format("SELECT count(*) FROM ({} LIMIT {})", Block(scope, ""), Same(dice_.Below(5)));
     return query;
-  }
-
-  RandomQuery Grouped() {
-    static const std::vector<std::string> kGroups = {"1", "g", "ALL", "ROLLUP (1)", "CUBE (1)"};
-    Scope scope;
-    const Twin from = parts_.From(scope, 1, 1 + dice_.Below(2));
-    const Twin key = dice_.OneIn(2) ? Condition(scope, 1) : Same(parts_.Number(scope));
-    Twin list = Format("{} AS g, count(*), sum(CASE WHEN {} THEN 1 ELSE 0 END), bool_or({})", key,
-                       Condition(scope, 1), Condition(scope, 1));
-    for (std::size_t i = dice_.Below(3); i > 0; --i)
-      list = Format("{}, {}", list, Aggregate(scope));
-    const std::string& groups = dice_.Pick(kGroups);
-    RandomQuery query;
-    query.sql = Format("SELECT {} FROM {} WHERE {} GROUP BY {}", list, from, Condition(scope, 1),
-                       Same(groups));
-    if (dice_.OneIn(3)) query.sql = Format("{} HAVING {}", query.sql, parts_.GroupCondition(scope));
-    if (groups.size() == 1 && dice_.OneIn(3)) {
-      query.ordered = true;
-      query.sql = Format("{} ORDER BY 1{}", query.sql, Limit());
-    }
-    return query;
-  }
-
-  Twin Aggregate(const Scope& scope) {
-    const std::string& alias = scope.front().alias;
-    const Twin order = Same(parts_.Order(scope));
-    switch (dice_.Below(6)) {
-      case 0:
-        return Format("count(*) FILTER (WHERE {})", Condition(scope, 1));
-      case 1:
-        return Format("max(CASE WHEN {} THEN {} END)", Condition(scope, 1),
-                      Same(parts_.Text(scope)));
-      case 2:
-        return Format("string_agg({}, ',' ORDER BY {}, {})", Same(parts_.Text(scope)),
-                      Condition(scope, 0), order);
-      case 3:
-        return Format("string_agg(CAST({} AS VARCHAR), ',' ORDER BY {})", Condition(scope, 1),
-                      order);
-      case 4:
-        return Format("count(DISTINCT {})", Condition(scope, 0));
-      default:
-        return {fmt::format("AI_FILTER(PROMPT('good? {{0}}', max({}.x)))", alias),
-                fmt::format("ref_filter('good? {{0}}', max({}.x))", alias)};
-    }
   }
 
   RandomQuery SetOperation() {
@@ -222,7 +201,7 @@ class Generator {
     if (dice_.OneIn(4)) {
       // Rows that are equal in all columns are equal as lines too.
       query.ordered = true;
-      query.sql = Format("{} ORDER BY 1, 2, 3, 4, 5{}", query.sql, Limit());
+      query.sql = Format("{} ORDER BY 1, 2, 3, 4, 5{}", query.sql, parts_.Limit());
     }
     return query;
   }
@@ -245,7 +224,9 @@ class Generator {
       with = Format("{}, {} AS {}({})", with, Same(second), Same(dice_.Pick(kKept)), rows);
       parts_.AddTable(second);
     }
-    RandomQuery query = dice_.OneIn(4) ? SetOperation() : dice_.OneIn(4) ? Grouped() : Plain();
+    RandomQuery query = dice_.OneIn(4)   ? SetOperation()
+                        : dice_.OneIn(4) ? GroupedQuery(parts_)
+                                         : Plain();
     query.sql = Format("{} {}", with, query.sql);
     return query;
   }
@@ -270,42 +251,6 @@ class Generator {
     RandomQuery query = Plain();
     query.before.push_back(Format("CREATE OR REPLACE TEMP VIEW v AS {}", rows));
     return query;
-  }
-
-  RandomQuery Changed() {
-    RandomQuery query;
-    query.sql = Same("SELECT * FROM w");
-    if (dice_.OneIn(4)) {
-      query.before.push_back(Format("CREATE OR REPLACE TABLE w AS {}", parts_.AnyRows(1)));
-      return query;
-    }
-    query.before.push_back(
-        Same("CREATE OR REPLACE TABLE w AS SELECT * FROM " + dice_.Pick(parts_.world().tables)));
-    query.before.push_back(Change());
-    return query;
-  }
-
-  Twin Change() {
-    const Scope target = {{"w"}};
-    const std::string alias = parts_.NewAlias();
-    const Scope both = {{"w"}, {alias}};
-    const Twin other = Same(fmt::format("{} AS {}", dice_.Pick(parts_.world().tables), alias));
-    switch (dice_.Below(6)) {
-      case 0:
-        return Format("INSERT INTO w {}", parts_.AnyRows(1));
-      case 1:
-        return Format("DELETE FROM w WHERE {}", Condition(target, 2));
-      case 2:
-        return Format("DELETE FROM w USING {} WHERE {}", other, Condition(both, 1));
-      case 3:
-        return Format("UPDATE w SET x = 'new' FROM {} WHERE {}", other, Condition(both, 1));
-      case 4:
-        return Format("UPDATE w SET y = CASE WHEN {} THEN y ELSE x END, n = CAST({} AS INTEGER)",
-                      Condition(target, 1), Condition(target, 1));
-      default:
-        return Format("UPDATE w SET k = n + 1, x = CAST({} AS VARCHAR) WHERE {}",
-                      Condition(target, 0), Condition(target, 1));
-    }
   }
 
   Dice& dice_;

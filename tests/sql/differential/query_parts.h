@@ -53,6 +53,8 @@ class QueryParts {
   /// A BOOLEAN over aggregates of one group.
   Twin GroupCondition(const Scope& scope);
   Twin SelectItem(const Scope& scope, std::size_t depth);
+  /// LIMIT and OFFSET behind a total order, or nothing.
+  Twin Limit();
 
   // --- FROM ---
   Twin From(Scope& scope, std::size_t depth, std::size_t items);
@@ -74,14 +76,21 @@ class QueryParts {
   Twin ExistsOfWith(const Scope& scope, std::size_t depth);
   Twin GroupExists(const Scope& scope, std::size_t depth);
   Twin Quantified(const Scope& scope, std::size_t depth);
+  Twin NestedText(const Scope& scope, std::size_t depth);
+  Twin RowComparison(const Scope& scope, std::size_t depth);
   Twin InSubquery(const Scope& scope, std::size_t depth);
   Twin ScalarCondition(const Scope& scope, std::size_t depth);
   Twin Item(Scope& scope, std::size_t depth);
+  Twin LateralRows(const Scope& scope);
   Twin Lateral(Scope& scope);
+  Twin RuledJoin(Scope& scope, std::size_t depth);
+  Twin AsOf(const Twin& left, const Twin& right, const Scope& scope);
   Twin GroupedRows(std::size_t depth);
   Twin UnitedRows(std::size_t depth);
   Twin StructRows(std::size_t depth);
   Twin RowsWithMore();
+  Twin UnnestedRows(std::size_t depth);
+  Twin ValueRows();
   Twin JoinCondition(const Scope& scope, const std::string& join, const Twin& on);
   /// `inner` alone, or both scopes: a correlated subquery's.
   Scope Seen(const Scope& inner, const Scope& outer, bool correlated);

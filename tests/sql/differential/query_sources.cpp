@@ -25,59 +25,6 @@ Twin QueryParts::Item(Scope& scope, std::size_t depth) {
   return Format("({}) AS {}", rows, Same(alias));
 }
 
-/// Rows that depend on those of the FROM items before it.
-Twin QueryParts::Lateral(Scope& scope) {
-  const std::string alias = NewAlias();
-  const std::string table = NewAlias();
-  const Scope inner = {{table, true}};
-  const Twin where = Condition(Seen(inner, scope, true), 0);
-  const std::string columns =
-      fmt::format("{0}.id AS id, {0}.k AS k, {0}.n AS n, {0}.x AS x", table);
-  const Twin lateral =
-      Format(", LATERAL (SELECT {}, {} AS y FROM {} AS {} WHERE {}) AS {}", Same(columns),
-             Same(Text(scope)), Same(dice_.Pick(world_.tables)), Same(table), where, Same(alias));
-  scope.push_back({alias});
-  return lateral;
-}
-
-Twin QueryParts::From(Scope& scope, std::size_t depth, std::size_t items) {
-  static const std::vector<std::string> kJoins = {
-      "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN"};
-  Twin from = Item(scope, depth);
-  for (std::size_t i = 1; i < items; ++i) {
-    if (depth > 0 && dice_.OneIn(12)) {
-      from = Format("{}{}", from, Lateral(scope));
-      continue;
-    }
-    const std::size_t kind = dice_.Below(9);
-    Twin item = Item(scope, depth);
-    if (kind >= kJoins.size()) {
-      from = Format(kind == kJoins.size() ? "{} CROSS JOIN {}" : "{}, {}", from, item);
-      continue;
-    }
-    const std::string& join = kJoins[kind];
-    if (kind < 5 && dice_.OneIn(4)) {
-      const std::string columns = dice_.OneIn(4) ? "k, n" : "k";
-      from = Format("{} {} {} USING ({})", from, Same(join), item, Same(columns));
-      continue;
-    }
-    const Twin on = Condition(scope, depth > 0 ? 1 : 0);
-    from = Format("{} {} {} ON {}", from, Same(join), item, JoinCondition(scope, join, on));
-    if (join == "SEMI JOIN" || join == "ANTI JOIN") scope.back().visible = false;
-  }
-  return from;
-}
-
-/// DuckDB takes no subquery in the ON of some outer joins: those get one without.
-Twin QueryParts::JoinCondition(const Scope& scope, const std::string& join, const Twin& on) {
-  const bool subquery = on.plain.find("SELECT") != std::string::npos;
-  if (subquery && join != "JOIN") return Concatenation(scope);
-  if (join == "JOIN" && dice_.OneIn(5)) return Format("{} AND {}", on, InSubquery(scope, 0));
-  // Equal keys beside a call, as joins usually have.
-  if (scope.size() < 2 || !dice_.OneIn(4)) return on;
-  return Format("{}.k = {}.k AND {}", Same(scope.front().alias), Same(scope.back().alias), on);
-}
-
 // --- queries ---
 
 Twin QueryParts::Rows(std::size_t depth) {
@@ -140,9 +87,11 @@ Twin QueryParts::RowsWithMore() {
 }
 
 Twin QueryParts::AnyRows(std::size_t depth) {
-  switch (dice_.Below(7)) {
+  switch (dice_.Below(9)) {
     case 6:
       return StructRows(depth);
+    case 7:
+      return dice_.OneIn(4) ? ValueRows() : UnnestedRows(depth);
     case 0:
       return UnitedRows(depth);
     case 1:
