@@ -119,7 +119,9 @@ class ExistsForm {
     const std::string_view type = sql::TextMember(from, "join_type");
     if ((type != "SEMI" && type != "ANTI") || !from["using_columns"].empty()) return false;
     const Json& condition = from["condition"];
+    // In a correlated query the engine does not find the columns that a lambda's body names.
     return condition.is_object() && ContainsAiCall(condition) && CanStop(condition) &&
+           !sql::HasClass(condition, "LAMBDA") &&
            HasInnerJoinsOnly(from["right"]) && AsksInConditions(from["right"]).has_value() &&
            CanCorrelate(from["right"]);
   }
