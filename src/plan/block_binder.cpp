@@ -305,6 +305,7 @@ void BlockBinder::NameResultColumns() {
   std::map<std::string, int> used;
   for (Json& expression : select_["select_list"]) {
     if (!sql::AliasOf(expression).empty() || !AsksItself(expression)) continue;
+    if (HasNamesOfColumns(expression)) continue;
     if (!IsAiCall(expression)) {
       expression["alias"] = writer_.PrintExpression(expression);
       continue;

@@ -121,9 +121,8 @@ class ExistsForm {
     const Json& condition = from["condition"];
     // In a correlated query the engine does not find the columns that a lambda's body names.
     return condition.is_object() && ContainsAiCall(condition) && CanStop(condition) &&
-           !sql::HasClass(condition, "LAMBDA") &&
-           HasInnerJoinsOnly(from["right"]) && AsksInConditions(from["right"]).has_value() &&
-           CanCorrelate(from["right"]);
+           !sql::HasClass(condition, "LAMBDA") && HasInnerJoinsOnly(from["right"]) &&
+           AsksInConditions(from["right"]).has_value() && CanCorrelate(from["right"]);
   }
 
   Json Exists(Json query, bool negated) const {

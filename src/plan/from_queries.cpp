@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "plan/result_names.h"
 #include "sql/lexer.h"
 
 namespace quail::plan {
@@ -75,9 +76,11 @@ std::optional<std::vector<std::string>> NamesOutside(const FromQuery& from) {
   const Json renamed = from.item->value("column_name_alias", Json::array());
   std::vector<std::string> names;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (sql::ClassOf(list[i]) == "STAR" && !renamed.empty()) return std::nullopt;
     const std::vector<std::string> path = sql::ColumnPath(list[i]);
     std::string name(sql::AliasOf(list[i]));
+    const bool columns = HasNamesOfColumns(list[i]);
+    const bool many = columns || sql::FunctionName(list[i]) == "unnest";  // of a struct's members
+    if ((many && !renamed.empty()) || (columns && !name.empty())) return std::nullopt;
     if (name.empty() && !path.empty()) name = path.back();
     if (i < renamed.size()) name = renamed[i].get<std::string>();
     names.push_back(std::move(name));

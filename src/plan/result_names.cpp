@@ -1,5 +1,7 @@
 #include "plan/result_names.h"
 
+#include <algorithm>
+
 #include "fmt/format.h"
 #include "plan/ai_call.h"
 #include "sql/ai_function.h"
@@ -9,11 +11,19 @@ namespace quail::plan {
 
 using sql::Json;
 
+bool HasNamesOfColumns(const Json& expression) {
+  if (sql::ClassOf(expression) == "STAR") return true;
+  if (!expression.is_structured() || sql::IsQueryNode(expression)) return false;
+  // *COLUMNS(..) makes arguments of its columns, not results.
+  if (sql::TypeOf(expression) == "OPERATOR_UNPACK") return false;
+  return std::any_of(expression.begin(), expression.end(), HasNamesOfColumns);
+}
+
 void NameByText(Json& select, const std::function<bool(const Json&)>& changes,
                 const SqlWriter& writer) {
   for (Json& expression : select["select_list"]) {
-    const bool named = !sql::AliasOf(expression).empty() || sql::ClassOf(expression) == "STAR" ||
-                       IsAiCall(expression);
+    const bool named =
+        !sql::AliasOf(expression).empty() || HasNamesOfColumns(expression) || IsAiCall(expression);
     if (!named && changes(expression)) expression["alias"] = writer.PrintExpression(expression);
   }
 }

@@ -9,6 +9,10 @@
 
 namespace quail::plan {
 
+/// Whether an item of a select list is one result a column, with its name: `*` and expressions over
+/// COLUMNS(..).
+bool HasNamesOfColumns(const sql::Json& expression);
+
 /// Gives each unaliased result of a SELECT_NODE of which `changes` is true the name that its text
 /// gives, before it becomes another one. AI calls have names of their own.
 void NameByText(sql::Json& select, const std::function<bool(const sql::Json&)>& changes,

@@ -131,7 +131,7 @@ class Editor {
   void NameResults(const Json& list) {
     std::map<std::string, int> used;
     for (const Json& result : list) {
-      if (IsAiCall(result) && sql::AliasOf(result).empty())
+      if (IsAiCall(result) && sql::AliasOf(result).empty() && !HasNamesOfColumns(result))
         names_[&result] = CallName(result, used);
     }
   }
