@@ -36,8 +36,9 @@ class Reference {
     options.library_path = QUAIL_TEST_DUCKDB;
     options.threads = 1;
     connection_ = relational::OpenDuckDb(options);
-    connection_->Register(Function("ref_filter", relational::ScalarType::kBoolean));
-    connection_->Register(Function("ref_prob", relational::ScalarType::kDouble));
+    connection_->Register(Function("ref_filter", relational::ScalarType::kBoolean, WriteVerdict));
+    connection_->Register(Function("ref_prob", relational::ScalarType::kDouble, WriteProbability));
+    connection_->Register(Function("ref_failed", relational::ScalarType::kBoolean, WriteFailure));
     for (const std::string& sql : world.setup) relational::QueryText(*connection_, sql);
   }
 
@@ -65,28 +66,46 @@ class Reference {
   }
 
  private:
-  relational::ScalarFunction Function(const char* name, relational::ScalarType type) {
+  /// What is shown of an answer about a row's texts.
+  using Writer = void (*)(const exec::PlantedAnswer&, std::size_t row, relational::ScalarOutput&);
+
+  static bool IsDecided(const exec::PlantedAnswer& answer) {
+    return answer.verdict == exec::Verdict::kTrue || answer.verdict == exec::Verdict::kFalse;
+  }
+  static void WriteVerdict(const exec::PlantedAnswer& answer, std::size_t row,
+                           relational::ScalarOutput& out) {
+    if (!IsDecided(answer)) return out.SetNull(row);
+    out.SetBoolean(row, answer.verdict == exec::Verdict::kTrue);
+  }
+  static void WriteProbability(const exec::PlantedAnswer& answer, std::size_t row,
+                               relational::ScalarOutput& out) {
+    if (!IsDecided(answer)) return out.SetNull(row);
+    out.SetDouble(row, exec::Probability(answer.margin));
+  }
+  static void WriteFailure(const exec::PlantedAnswer& answer, std::size_t row,
+                           relational::ScalarOutput& out) {
+    out.SetBoolean(row, answer.verdict == exec::Verdict::kError);
+  }
+
+  relational::ScalarFunction Function(const char* name, relational::ScalarType type,
+                                      Writer writer) {
     return {name,
             {relational::ScalarType::kText},
             relational::ScalarType::kText,
             type,
-            [this, type](auto arguments, std::size_t rows, relational::ScalarOutput& out) {
-              for (std::size_t row = 0; row < rows; ++row) Write(arguments, row, type, out);
+            [this, writer](auto arguments, std::size_t rows, relational::ScalarOutput& out) {
+              for (std::size_t row = 0; row < rows; ++row) Write(arguments, row, writer, out);
             }};
   }
 
-  void Write(std::span<const relational::ScalarColumn> arguments, std::size_t row,
-             relational::ScalarType type, relational::ScalarOutput& out) const {
+  void Write(std::span<const relational::ScalarColumn> arguments, std::size_t row, Writer writer,
+             relational::ScalarOutput& out) const {
     std::vector<std::string_view> texts;
     for (const auto& argument : arguments) {
       if (argument.is_null(row)) return out.SetNull(row);
       texts.push_back(argument.texts[row]);
     }
-    const auto answer = oracle_.Decide(texts[0], std::span(texts).subspan(1));
-    const bool yes = answer.verdict == exec::Verdict::kTrue;
-    if (!yes && answer.verdict != exec::Verdict::kFalse) return out.SetNull(row);
-    type == relational::ScalarType::kBoolean ? out.SetBoolean(row, yes)
-                                             : out.SetDouble(row, exec::Probability(answer.margin));
+    writer(oracle_.Decide(texts[0], std::span(texts).subspan(1)), row, out);
   }
 
   exec::Oracle oracle_;

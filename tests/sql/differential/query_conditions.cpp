@@ -67,14 +67,18 @@ std::string QueryParts::Hint() {
 
 /// A prompt that is no PROMPT.
 Twin QueryParts::Concatenation(const Scope& scope) {
+  static const std::vector<Twin> kForms = {
+      {"'good? ' || {0}", "'good? {{0}}', {0}"},
+      {"CONCAT({0}, ' has ', {1})", "'{{0}} has {{1}}', {0}, {1}"},
+      {"{0} || ' warm?'", "'{{0}} warm?', {0}"},
+      {"('good? ', {0})", "'good? {{0}}', {0}"},
+      {"{0}", "'{{0}}', {0}"},
+      {"upper({0})", "'{{0}}', upper({0})"}};
+  const Twin& form = dice_.Pick(kForms);
   const std::string one = Text(scope);
   const std::string other = Text(scope);
-  if (dice_.OneIn(2)) {
-    return {fmt::format("AI_FILTER('good? ' || {}{})", one, Hint()),
-            fmt::format("ref_filter('good? {{0}}', {})", one)};
-  }
-  return {fmt::format("AI_FILTER(CONCAT({}, ' has ', {}){})", one, other, Hint()),
-          fmt::format("ref_filter('{{0}} has {{1}}', {}, {})", one, other)};
+  return {fmt::format("AI_FILTER({}{})", fmt::format(fmt::runtime(form.ai), one, other), Hint()),
+          fmt::format("ref_filter({})", fmt::format(fmt::runtime(form.plain), one, other))};
 }
 
 Twin QueryParts::Call(const Scope& scope, std::size_t depth) {
@@ -91,7 +95,10 @@ Twin QueryParts::Call(const Scope& scope, std::size_t depth) {
   }
   const std::string prompt = fmt::format("PROMPT('{}'{})", pattern, arguments.ai);
   const std::string plain = fmt::format("'{}'{}", pattern, arguments.plain);
-  switch (dice_.Below(8)) {
+  switch (dice_.Below(9)) {
+    case 3:
+      return {fmt::format("((AI_FILTER({}, return_error_details => TRUE)).error IS NULL)", prompt),
+              fmt::format("(ref_failed({}) IS NOT TRUE)", plain)};
     case 0:
       return {fmt::format("(AI_PROB({}) > 0.6)", prompt),
               fmt::format("(ref_prob({}) > 0.6)", plain)};

@@ -89,6 +89,7 @@ class QueryParts {
   Twin UnitedRows(std::size_t depth);
   Twin StructRows(std::size_t depth);
   Twin RowsWithMore();
+  Twin CutRows(std::size_t depth);
   Twin UnnestedRows(std::size_t depth);
   Twin ValueRows();
   Twin JoinCondition(const Scope& scope, const std::string& join, const Twin& on);

@@ -86,8 +86,36 @@ Twin QueryParts::RowsWithMore() {
                 Same(dice_.Pick(world_.tables)), Same(alias), Same(end));
 }
 
+/// From a table whose other rows count: by windows, an order, a limit or a sample of all.
+Twin QueryParts::CutRows(std::size_t depth) {
+  static const std::vector<std::string> kPatterns = {
+      "SELECT {0}.id AS id, CAST(row_number() OVER (PARTITION BY {2} ORDER BY {0}.id) AS INTEGER) "
+      "AS k, CAST(count(*) FILTER (WHERE {3}) OVER (ORDER BY {0}.id ROWS 1 PRECEDING) AS INTEGER) "
+      "AS n, lag({0}.x) OVER (ORDER BY {0}.id) AS x, {0}.y AS y FROM {1} AS {0} WHERE {4}",
+      "SELECT {0}.* FROM {1} AS {0} WHERE {4} QUALIFY row_number() OVER (PARTITION BY {2} ORDER BY "
+      "{0}.id DESC) = 1",
+      "SELECT {0}.* FROM {1} AS {0} QUALIFY {4} AND count(*) OVER (PARTITION BY {2}) > 1",
+      "SELECT DISTINCT ON ({2}) {0}.* FROM {1} AS {0} WHERE {4} ORDER BY {3}, {0}.id",
+      "SELECT DISTINCT ON ({0}.k) * FROM {1} AS {0} ORDER BY {0}.k, {3}, {0}.id",
+      "FROM {1} AS {0} SELECT {0}.* REPLACE (CASE WHEN {2} THEN 1 ELSE 0 END AS n) WHERE {4}",
+      "SELECT * FROM {1} AS {0} ORDER BY {3}, {0}.id LIMIT 3 OFFSET 1",
+      "SELECT * FROM {1} AS {0} ORDER BY {0}.n, {0}.id LIMIT 50%",
+      "SELECT * FROM {1} AS {0} TABLESAMPLE bernoulli(100%) WHERE {4}",
+      "FROM {1} AS {0} WHERE {4} ORDER BY {0}.id LIMIT 4",
+      "SELECT unnest([{0}.id * 2, {0}.id * 2 + 1]) AS id, {0}.k AS k, max({0}.n) OVER (ORDER BY "
+      "{0}.id) AS n, {0}.x AS x, {0}.y AS y FROM {1} AS {0} WHERE {4}"};
+  const std::string alias = NewAlias();
+  const Scope inner = {{alias, true}};
+  const auto condition = [&] { return Condition(inner, depth > 0 && dice_.OneIn(2) ? 1 : 0); };
+  return Format(dice_.Pick(kPatterns), Same(alias), Same(dice_.Pick(world_.tables)), condition(),
+                condition(), condition());
+}
+
 Twin QueryParts::AnyRows(std::size_t depth) {
-  switch (dice_.Below(9)) {
+  switch (dice_.Below(12)) {
+    case 8:
+    case 9:
+      return CutRows(depth);
     case 6:
       return StructRows(depth);
     case 7:
