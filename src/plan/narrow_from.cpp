@@ -23,15 +23,20 @@ using sql::Json;
 /// The columns that a part of a statement may read, by name in lower case.
 struct ReadNames {
   std::map<std::string, std::size_t> times;
-  bool all = false;  ///< by a star
+  bool all = false;  ///< by a star or a number
 
   bool Has(std::string_view name) const { return all || times.contains(sql::LowerCase(name)); }
 };
 
-/// The stars of a query within read its own FROM.
+/// A star, or the number of a column (`#1`, also what ARRAY(SELECT ..) is parsed to).
+bool ReadsByPlace(const Json& node) {
+  return sql::ClassOf(node) == "STAR" || sql::ClassOf(node) == "POSITIONAL_REFERENCE";
+}
+
+/// Stars and numbers in a query within are about its own FROM.
 void AddNames(const Json& node, const Json* skipped, bool within, ReadNames& names) {
   if (&node == skipped) return;
-  if (sql::ClassOf(node) == "STAR" && !within) names.all = true;
+  if (ReadsByPlace(node) && !within) names.all = true;
   for (const std::string& name : sql::ColumnPath(node)) ++names.times[sql::LowerCase(name)];
   if (node.is_object() && node.contains("using_columns")) {
     for (const Json& name : node["using_columns"]) {
@@ -239,7 +244,7 @@ class Narrowing {
   static bool SpellInside(Json& node, const Place& place) {
     const std::vector<std::string> path = sql::ColumnPath(node);
     if (!path.empty()) return SpellColumn(node, path, place);
-    if (sql::ClassOf(node) == "STAR") return false;
+    if (ReadsByPlace(node)) return false;
     if (!node.is_structured()) return true;
     return std::ranges::all_of(node, [&](Json& child) { return SpellInside(child, place); });
   }
