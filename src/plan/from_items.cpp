@@ -24,9 +24,11 @@ bool IsFileName(std::string_view table) {
                      [&name](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// DuckDB names an unaliased file by its base name up to the first dot of it.
+/// DuckDB names an unaliased file by its base name up to the first dot of it, a pattern of files by
+/// the pattern.
 std::string BaseName(std::string_view table) {
-  if (!IsFileName(table)) return std::string(table);
+  const bool pattern = table.find_first_of("*?[") != table.npos;
+  if (pattern || !IsFileName(table)) return std::string(table);
   const std::size_t slash = table.find_last_of('/');
   std::string_view base = slash == std::string_view::npos ? table : table.substr(slash + 1);
   return std::string(base.substr(0, base.find('.')));
