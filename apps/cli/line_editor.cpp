@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "quail/error.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 namespace {
@@ -181,7 +182,7 @@ unsigned char LineEditor::CompleteWord(editline* editor, int) {
   if (names.empty()) return CC_ERROR;
   const std::string common = CommonBeginning(names);
   if (names.size() > 1 && common.size() <= word.size()) {
-    fmt::print(stderr, "\n{}\n", fmt::join(names, "  "));
+    PrintToErrors("\n{}\n", fmt::join(names, "  "));
     return CC_REDISPLAY;
   }
   el_deletestr(editor, static_cast<int>(std::count_if(word.begin(), word.end(), [](char c) {

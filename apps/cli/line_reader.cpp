@@ -10,11 +10,12 @@
 #include <utility>
 
 #include "quail/error.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 
 LineSource::Event LineReader::Next(const std::string& prompt, std::string& line) {
-  if (prompts_) fmt::print(stderr, "{}", prompt);
+  if (prompts_) PrintToErrors("{}", prompt);
   while (!TakeLine(line)) {
     if (ended_) {
       line = std::exchange(read_, "");

@@ -14,6 +14,7 @@
 #include "run_log.h"
 #include "script_runner.h"
 #include "shell.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 namespace {
@@ -100,7 +101,7 @@ int RunQueries(Options& options) {
   options.config.on_notice = [&](const std::string& notice) {
     progress.Clear();
     log.Keep("notice: " + notice);
-    if (!options.quiet) fmt::print(stderr, "notice: {}\n", notice);
+    if (!options.quiet) PrintToErrors("notice: {}\n", notice);
   };
   if (!options.notice.empty()) options.config.on_notice(options.notice);
   Opening([&] { CheckReport(options); });
@@ -115,7 +116,7 @@ int RunQueries(Options& options) {
     std::cout.flush();
     const std::string text = quail::Describe(error, options.script.value_or(""));
     log.Keep(text);
-    fmt::print(stderr, "{}\n", text);
+    PrintToErrors("{}\n", text);
     failure = error;
     code = ExitCodeOf(error);
   }
@@ -158,7 +159,7 @@ int ShowFindings(const Options& options) {
 int GenerateBench(const Options& options) {
   quailb::GenerateOptions generate = options.generate;
   generate.duckdb_library = options.config.duckdb_library;
-  generate.on_table = [](std::string_view table) { fmt::print(stderr, "writing {}\n", table); };
+  generate.on_table = [](std::string_view table) { PrintToErrors("writing {}\n", table); };
   const Interrupts interrupts([] {});
   generate.interrupted = [&] { return interrupts.pending(); };
   quailb::GenerateSuite(generate);
@@ -171,7 +172,7 @@ int RunBench(const Options& options) {
   suite.config = options.config;
   suite.config.baseline = baseline;
   if (baseline && suite.config.chunk_tokens == 0) suite.config.chunk_tokens = kBaselineStepTokens;
-  suite.on_line = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  suite.on_line = [](std::string_view line) { PrintToErrors("{}\n", line); };
   quailb::RunSuite(suite);
   return 0;
 }
@@ -181,7 +182,7 @@ int Run(int count, const char* const* arguments) {
   try {
     if (const auto exit = ReadOptions(count, arguments, options)) {
       std::cout << exit->output;
-      std::cerr << exit->error;
+      WriteToErrors(exit->error);
       return exit->code;
     }
     switch (options.command) {
@@ -202,10 +203,10 @@ int Run(int count, const char* const* arguments) {
         return RunBench(options);
     }
   } catch (const Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    PrintToErrors("error: {}\n", error.what());
     return ExitCodeOf(error);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
+    PrintToErrors("error: out of memory\n");
     return 3;
   }
   return 2;
@@ -214,4 +215,10 @@ int Run(int count, const char* const* arguments) {
 }  // namespace
 }  // namespace quail::cli
 
-int main(int count, char** arguments) { return quail::cli::Run(count, arguments); }
+int main(int count, char** arguments) {
+  quail::cli::OpenStandardStreams();
+  const int code = quail::cli::Run(count, arguments);
+  if (quail::cli::FlushOutput() || code != 0) return code;
+  quail::cli::WriteToErrors("error: standard output cannot be written\n");
+  return 1;
+}

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include "standard_streams.h"
 
 namespace quail::cli {
 
@@ -29,18 +29,16 @@ ProgressLine::ProgressLine(ProgressMode mode)
 void ProgressLine::Show(const Progress& progress) {
   if (!on_) return;
   if (terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", Describe(progress));
+    PrintToErrors("\r\x1b[K{}", Describe(progress));
     shown_ = true;
   } else {
-    fmt::print(stderr, "{}\n", Describe(progress));
+    PrintToErrors("{}\n", Describe(progress));
   }
-  std::fflush(stderr);
 }
 
 void ProgressLine::Clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  PrintToErrors("\r\x1b[K");
   shown_ = false;
 }
 

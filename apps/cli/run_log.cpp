@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "quail/error.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 namespace {
@@ -50,14 +51,16 @@ void RunLog::Keep(std::string_view text) {
   const auto now = std::chrono::system_clock::now();
   file_ << fmt::format("{:%FT%TZ} {}\n",
                        fmt::gmtime(std::chrono::time_point_cast<std::chrono::seconds>(now)), text);
-  file_.flush();
+  if (file_.flush()) return;
+  PrintToErrors("notice: the log cannot be written\n");
+  file_.close();
 }
 
 void RunLog::Tell(std::string_view text) {
   Keep(text);
   if (!verbose_) return;
   progress_.Clear();
-  fmt::print(stderr, "{}\n", text);
+  PrintToErrors("{}\n", text);
 }
 
 void RunLog::TellEnd(double seconds, const std::string& report) {

@@ -10,6 +10,7 @@
 
 #include "output_file.h"
 #include "render.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 namespace {
@@ -114,7 +115,7 @@ void WriteReport(const Session* session, const Options& options, const Error* fa
   }
   if (report.empty()) report = "{}";
   if (options.report == "-") {
-    fmt::print(stderr, "{}\n", report);
+    if (!WriteToErrors(report + "\n")) RefuseReport("standard error");
     return;
   }
   std::ofstream file(options.report);

@@ -19,6 +19,7 @@
 #include "line_reader.h"
 #include "quail/machine.h"
 #include "script_runner.h"
+#include "standard_streams.h"
 
 namespace quail::cli {
 namespace {
@@ -78,7 +79,7 @@ class Shell {
 
   void Run() {
     if (interactive_) {
-      fmt::print(stderr, "quail {}. Statements end with a semicolon; .help for more.\n", Version());
+      PrintToErrors("quail {}. Statements end with a semicolon; .help for more.\n", Version());
     }
     std::string line;
     while (!quit_) {
@@ -89,7 +90,7 @@ class Shell {
         case LineSource::Event::kInterrupt:
           HeedSignals();
           TakeBuffer();
-          fmt::print(stderr, "\n");
+          PrintToErrors("\n");
           break;
         case LineSource::Event::kEnd:
           return TakeEnd();
@@ -122,10 +123,10 @@ class Shell {
 
   /// What a user did not finish is dropped; a script's last statement needs no semicolon.
   void TakeEnd() {
-    if (interactive_) fmt::print(stderr, "\n");
+    if (interactive_) PrintToErrors("\n");
     if (!begun_) return;
     if (!interactive_) return RunScript(buffer_);
-    fmt::print(stderr, "the unfinished statement was dropped: it has no semicolon\n");
+    PrintToErrors("the unfinished statement was dropped: it has no semicolon\n");
   }
 
   void Take(const std::string& line) {
@@ -200,7 +201,7 @@ class Shell {
   }
 
   void Fail(const std::string& message) {
-    fmt::print(stderr, "error: {}\n", message);
+    PrintToErrors("error: {}\n", message);
     failed_ = true;
   }
 
@@ -259,7 +260,7 @@ class Shell {
       if (interrupted || HeedSignals()) break;
     }
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-    if (times_) fmt::print(stderr, "{:.3f} s\n", taken.count());
+    if (times_) PrintToErrors("{:.3f} s\n", taken.count());
   }
 
   /// Tells of an error in `script`. Returns whether a signal was heeded.
@@ -272,7 +273,7 @@ class Shell {
       interrupted = HeedSignals();
       const std::string text = quail::Describe(error, script);
       log_.Keep(text);
-      fmt::print(stderr, "{}\n", text);
+      PrintToErrors("{}\n", text);
       failed_ = true;
     });
     return interrupted;

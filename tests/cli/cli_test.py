@@ -86,6 +86,27 @@ class ExitCodes(CliTest):
                 self.assertIn(told, done.stderr)
                 self.assertNotIn("1797693", done.stderr)
 
+    def test_standard_streams_that_are_closed_or_full(self):
+        def run(redirections, *arguments):
+            return subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirections}', QUAIL, "--oracle", "oracle.jsonl",
+                                   "-t", "t=t.csv", *arguments],
+                                  cwd=self.path, text=True, capture_output=True, timeout=60)
+        for redirections in ("2>&-", "2>/dev/full", "<&- 2>&-"):
+            with self.subTest(redirections):  # There is a notice that cannot be told.
+                done = run(redirections, "-v", "-c", FILTER)
+                self.assertEqual((done.returncode, done.stdout), (0, "id\n1\n"))
+                self.assertEqual(run(redirections, "-c", "SELECT nope").returncode, 1)
+                self.assertEqual(run(redirections, "--report", "-", "-c", FILTER).returncode, 1)
+        self.assertEqual(run("<&-").returncode, 0)
+        # The database that is opened must not be what the rows are written to.
+        for redirections in (">&-", "<&- >&-", ">/dev/full"):
+            with self.subTest(redirections):
+                done = run(redirections, "kept.db", "-c", "CREATE OR REPLACE TABLE k AS SELECT 7 AS a; FROM k")
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertEqual(self.run_quail("kept.db", "-c", "FROM k").stdout, "a\n7\n")
+                self.assertEqual(run(redirections, "models").returncode, 1)
+        self.assertIn("the log cannot be written", run("", "--log", "/dev/full", "-c", FILTER).stderr)
+
     def test_an_option_that_may_come_again_takes_one_value(self):
         for arguments in (["-t", "u=t.csv"], ["--set", "quail_max_pairs=7"]):
             done = self.run_quail(*arguments, "x.db", "-c", "CREATE TABLE kept AS SELECT 1 AS a")
@@ -182,6 +203,23 @@ class Options(CliTest):
         count = "SELECT count(*) AS n FROM x"
         self.assertEqual(self.run_quail("-t", "x=a=b.csv", "-c", count).stdout, "n\n4\n")
         self.assertEqual(self.run_quail("-t", "x=[at]*.csv", "-c", count).stdout, "n\n8\n")
+
+    def test_a_pattern_of_files_is_a_table_of_that_name(self):
+        for name, rows in (("y=1", "1,snow\n2,sun\n"), ("y=2", "3,snow\n")):
+            (self.path / name).mkdir()
+            (self.path / name / "f.csv").write_text("id,body\n" + rows)
+        for query in ("SELECT filename, count(*) FROM '*/f.csv' WHERE {} GROUP BY filename ORDER BY 1",
+                      "SELECT \"*/f.csv\".filename, y FROM '*/f.csv' WHERE {} ORDER BY 2",
+                      "SELECT filename, id FROM '*/f.csv' WHERE filename <> '' AND {} ORDER BY filename DESC",
+                      "SELECT a.id, y FROM '*/[f].csv' JOIN 't.csv' a USING (id) WHERE y > 1 AND {}"):
+            with self.subTest(query):
+                call = "AI_FILTER(PROMPT('snow? {0}', \"*/f.csv\".body))"
+                if "[f]" in query:
+                    call = call.replace("*/f", "*/[f]")
+                done = self.run_oracle("-c", query.format(call))
+                plain = self.run_quail("-c", query.format(call.replace("AI_FILTER(PROMPT(", "contains(").replace(
+                    "'snow? {0}', ", "").replace("body))", "body, 'snow')")))
+                self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr + plain.stderr)
 
     def test_a_setting_is_a_literal_or_a_word(self):
         for value in ("fail", "'fail'", "FAIL"):
