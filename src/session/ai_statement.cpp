@@ -386,7 +386,7 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
     while (const auto batch = stream->Next()) rows += batch->rows();
   }
   CheckLookups();
-  if (!statement_.then.empty()) Drain(*state_.connection, statement_.then);
+  if (!statement_.then.empty()) Change();
   report_.rows = rows;
   std::vector<plan::StepActual> actual(plan_.steps.size());
   for (const RunReport::Step& step : report_.steps) {
@@ -404,6 +404,11 @@ std::unique_ptr<Result> AiStatement::AnalyzeResult() {
   Close();
   return std::make_unique<KnownResult>(std::vector<ColumnInfo>{{"plan", "VARCHAR"}},
                                        KnownResult::Rows{{text}}, true);
+}
+
+/// Makes the change of an UPDATE or DELETE of the rows that are kept.
+std::unique_ptr<relational::ResultStream> AiStatement::Change() {
+  return Reworded([&] { return RunOwn(*state_.connection, statement_.then); }, OfChange);
 }
 
 std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
@@ -435,7 +440,7 @@ std::unique_ptr<Result> AiStatement::FinalResult(const RunOptions& options) {
     if (!stream->has_rows() && !statement_.then.empty()) {
       stream.reset();
       CheckLookups();
-      stream = RunOwn(connection, statement_.then);
+      stream = Change();
     }
     report_.rows = stream->changed_rows();
     if (stream->has_rows()) {

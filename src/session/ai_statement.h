@@ -52,6 +52,7 @@ class AiStatement : public std::enable_shared_from_this<AiStatement> {
   void PriceOnDemand();
   std::unique_ptr<Result> ExplainResult(bool json);
   std::unique_ptr<Result> AnalyzeResult();
+  std::unique_ptr<relational::ResultStream> Change();
   std::unique_ptr<Result> FinalResult(const RunOptions& options);
   std::unique_ptr<Result> DescribeResult(CellForm form);
 

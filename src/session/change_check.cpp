@@ -144,6 +144,10 @@ bool CheckEffect(relational::Connection& connection, std::string_view script,
 void CheckChange(relational::Connection& connection, std::string_view script,
                  const sql::Statement& statement) {
   if (statement.kept.empty()) return;
+  Located([&] { connection.CheckSyntax(statement.whole); },
+          [&](const TextPosition& position) -> std::optional<TextPosition> {
+            return base::Locate(script, statement.whole_map.ToInput(position.offset));
+          });
   const TextPosition target =
       base::Locate(script, statement.check_map.ToInput(statement.check.find(statement.target)));
   Bind(connection, script, statement, target);
@@ -162,6 +166,12 @@ void CheckChange(relational::Connection& connection, std::string_view script,
                             statement.kept),
                 target);
   }
+}
+
+Error OfChange(const Error& error) {
+  const std::string_view message = error.what();
+  const std::size_t source = message.find(" when casting from source column quail_value_");
+  return {error.code(), std::string(message.substr(0, source)), error.position()};
 }
 
 }  // namespace quail::session

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "columnar/batch.h"
+#include "quail/error.h"
 #include "relational/connection.h"
 #include "sql/statement.h"
 
@@ -20,5 +21,9 @@ void CheckChange(relational::Connection& connection, std::string_view script,
 /// that is taken and Error{kIo} for a file that cannot be written, with places in the script.
 bool CheckEffect(relational::Connection& connection, std::string_view script,
                  const sql::Statement& statement, const columnar::Schema& rows);
+
+/// What the engine says of making the change of an UPDATE, without the columns that new values are
+/// kept in.
+Error OfChange(const Error& error);
 
 }  // namespace quail::session

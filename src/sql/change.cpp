@@ -46,6 +46,9 @@ class ChangeReader {
     WriteThen(update);
     WriteCheck(update);
     if (!returning.empty()) WriteReturning(returning);
+    Translation whole = Translate(view_.text, view_.tokens, rules_);
+    statement_.whole = std::move(whole.sql);
+    statement_.whole_map = std::move(whole.map);
     statement_.kind = StatementKind::kQuery;
     statement_.before = fmt::format("CREATE OR REPLACE TEMP TABLE {} AS ", kKept);
     statement_.kept = kKept;
@@ -95,9 +98,12 @@ class ChangeReader {
     next_ = view_
                 .FindAtTop(begin,
                            [&](std::size_t i) {
-                             return std::any_of(
-                                 next_words.begin(), next_words.end(),
-                                 [&](std::string_view next) { return view_.WordAt(i, next); });
+                             // IS DISTINCT FROM
+                             return !view_.WordAt(i - 1, "DISTINCT") &&
+                                    std::any_of(next_words.begin(), next_words.end(),
+                                                [&](std::string_view next) {
+                                                  return view_.WordAt(i, next);
+                                                });
                            })
                 .value_or(view_.tokens.size());
     return {begin, next_};
@@ -146,7 +152,8 @@ class ChangeReader {
       Emit(", (");
       Emit(value);
       Emit(fmt::format(") AS quail_value_{}", columns_.size()));
-      columns_.push_back({view_.Name(assignment.begin), view_.tokens[assignment.begin].offset});
+      columns_.push_back(
+          {view_.Name(assignment.begin), view_.tokens[assignment.begin].offset, LiteralAt(value)});
     }
     Emit(fmt::format(" FROM {}", from_));
     if (!others.empty()) {
@@ -159,6 +166,16 @@ class ChangeReader {
     }
   }
 
+  /// SQL of a value that is one literal, else empty. It has the column's type where it is assigned,
+  /// in a table it has its own.
+  std::string LiteralAt(Range value) const {
+    const Token& token = view_.tokens[value.begin];
+    const bool literal = token.kind == TokenKind::kString || token.kind == TokenKind::kNumber ||
+                         view_.WordAt(value.begin, "NULL");
+    if (!literal || value.end - value.begin != 1) return "";
+    return Translate(view_.text, view_.tokens.subspan(value.begin, 1), rules_).sql;
+  }
+
   void WriteThen(bool update) {
     if (!update) {
       statement_.then =
@@ -167,8 +184,11 @@ class ChangeReader {
     }
     std::string assignments;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      assignments += fmt::format("{}{} = {}.quail_value_{}", i == 0 ? "" : ", ",
-                                 QuoteIdentifier(columns_[i].name), kKept, i);
+      const std::string value = columns_[i].literal.empty()
+                                    ? fmt::format("{}.quail_value_{}", kKept, i)
+                                    : columns_[i].literal;
+      assignments +=
+          fmt::format("{}{} = {}", i == 0 ? "" : ", ", QuoteIdentifier(columns_[i].name), value);
     }
     statement_.then = fmt::format("UPDATE {0} SET {1} FROM {2} WHERE {4}.rowid = {2}.{3}", from_,
                                   assignments, kKept, kRow, QuoteIdentifier(alias_));
@@ -209,6 +229,7 @@ class ChangeReader {
   struct Column {
     std::string name;
     std::size_t offset = 0;
+    std::string literal;  ///< SQL of its value, see LiteralAt
   };
 
   const TokenView& view_;

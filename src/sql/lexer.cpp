@@ -32,6 +32,18 @@ bool IsWordPart(char c) { return IsWordStart(c) || IsDigit(c) || c == '$'; }
 constexpr std::array<std::string_view, 11> kLongSymbols = {"->>", "::", ":=", "=>", "->", "||",
                                                            "<=",  ">=", "<>", "!=", "//"};
 
+/// Endings of names that are files rather than dotted paths of tables.
+constexpr std::array<std::string_view, 12> kFileEndings = {
+    ".csv",   ".tsv",     ".json",   ".jsonl",  ".ndjson",  ".parquet",
+    ".arrow", ".feather", ".csv.gz", ".tsv.gz", ".json.gz", ".jsonl.gz"};
+
+bool IsFileName(std::string_view name) {
+  if (name.find_first_of("/\\*") != std::string_view::npos) return true;
+  const std::string lower = LowerCase(name);
+  return std::any_of(kFileEndings.begin(), kFileEndings.end(),
+                     [&lower](std::string_view ending) { return lower.ends_with(ending); });
+}
+
 class Lexer {
  public:
   Lexer(std::string_view text, const DialectRules& rules, std::size_t begin)
@@ -92,7 +104,8 @@ class Lexer {
     RefuseBytes();
     if (c == '\0') Fail(at_, "the text has a NUL character");
     if (const auto form = FormOfString()) return Advance(ReadString(text_, at_, *form, rules_));
-    if (c == '"' || (c == '`' && rules_.backtick_identifiers)) return ReadIdentifier(c);
+    if (c == '"') return ReadIdentifier(c);
+    if (c == '`' && rules_.backtick_identifiers) return LastOfPath(ReadIdentifier(c));
     if (c == ';') return Take(TokenKind::kSemicolon, 1);
     if (IsWordStart(c)) return Take(TokenKind::kWord, WordSize(1));
     if (IsDigit(c) || (c == '.' && IsDigit(Peek(1)) && !AfterOperand())) {
@@ -148,6 +161,24 @@ class Lexer {
     if (token.value.empty()) Fail(at_, "a quoted name is empty");
     token.size = end + 1 - at_;
     return Advance(std::move(token));
+  }
+
+  /// In backticks a dot ends a name, but for a file's: the last of `path`, those before it are
+  /// kept.
+  Token LastOfPath(Token path) {
+    if (path.value.find('.') == path.value.npos || IsFileName(path.value)) return path;
+    const std::size_t end = path.offset + path.size - 1;
+    for (std::size_t begin = path.offset + 1;;) {
+      const std::size_t dot = std::min(text_.find('.', begin), end);
+      if (dot == begin) Fail(path.offset, "a part of this quoted name is empty");
+      Token name{TokenKind::kIdentifier, begin, dot - begin, "", {}};
+      for (std::size_t i = begin; i < dot; i += text_[i] == '`' ? 2 : 1) name.value += text_[i];
+      if (begin == path.offset + 1) name = {name.kind, path.offset, name.size + 1, name.value, {}};
+      if (dot == end) return {name.kind, name.offset, name.size + 1, name.value, {}};
+      tokens_.push_back(std::move(name));
+      tokens_.push_back({TokenKind::kSymbol, dot, 1, "", {}});
+      begin = dot + 1;
+    }
   }
 
   /// Whether a dot here would continue a name or an expression rather than begin a number.

@@ -53,7 +53,9 @@ struct Statement {
   std::string target;    ///< of UPDATE, DELETE with `then`: SQL of the changed table's name
   std::string check;     ///< with `target`: the change without its expressions, only to be bound
   SourceMap check_map;   ///< from offsets of `check` to offsets of the script
-  std::string view;      ///< kCreateView: its name
+  std::string whole;    ///< of UPDATE, DELETE with `then`: all of it, whose syntax is to be checked
+  SourceMap whole_map;  ///< from offsets of `whole` to offsets of the script
+  std::string view;     ///< kCreateView: its name
   std::vector<std::string> view_columns;  ///< kCreateView: names given to its columns
   std::string table;                      ///< of CREATE TABLE: its name
   std::vector<std::string> table_path;    ///< of CREATE TABLE: what qualifies the name

@@ -16,18 +16,6 @@ namespace quail::sql {
 
 namespace {
 
-/// Endings of names that are files rather than dotted paths of tables.
-constexpr std::array<std::string_view, 12> kFileEndings = {
-    ".csv",   ".tsv",     ".json",   ".jsonl",  ".ndjson",  ".parquet",
-    ".arrow", ".feather", ".csv.gz", ".tsv.gz", ".json.gz", ".jsonl.gz"};
-
-bool IsFileName(std::string_view name) {
-  if (name.find_first_of("/\\*") != std::string_view::npos) return true;
-  const std::string lower = LowerCase(name);
-  return std::any_of(kFileEndings.begin(), kFileEndings.end(),
-                     [&lower](std::string_view ending) { return lower.ends_with(ending); });
-}
-
 class Translator {
  public:
   Translator(std::string_view text, std::span<const Token> tokens, const DialectRules& rules)
@@ -132,7 +120,7 @@ class Translator {
       case TokenKind::kString:
         return Replace(i, QuoteString(token.value));
       case TokenKind::kIdentifier:
-        return Replace(i, WriteIdentifier(token));
+        return Replace(i, QuoteIdentifier(token.value));
       case TokenKind::kWord:
         if (rules_.words_after_dots && i > 0 && IsSymbol(i - 1, ".") && !IsSymbol(i + 1, "(")) {
           return Replace(i, QuoteIdentifier(SpellingAt(i)));
@@ -146,20 +134,6 @@ class Translator {
       case TokenKind::kEnd:
         return Keep(i);
     }
-  }
-
-  std::string WriteIdentifier(const Token& token) const {
-    const bool backtick = text_[token.offset] == '`';
-    if (!backtick || IsFileName(token.value)) return QuoteIdentifier(token.value);
-    std::string out;
-    for (std::size_t at = 0; at <= token.value.size();) {
-      const std::size_t dot = std::min(token.value.find('.', at), token.value.size());
-      if (dot == at) Fail(ErrorCode::kSyntax, token.offset, "a part of this quoted name is empty");
-      if (at > 0) out += ".";
-      out += QuoteIdentifier(std::string_view(token.value).substr(at, dot - at));
-      at = dot + 1;
-    }
-    return out;
   }
 
   void TrackBrackets(std::size_t i) {
