@@ -7,12 +7,19 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "quail/error.h"
 #include "standard_streams.h"
 
 namespace quail::cli {
+
+std::string WithoutByteOrderMark(std::string text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  return text;
+}
 
 LineSource::Event LineReader::Next(const std::string& prompt, std::string& line) {
   if (prompts_) PrintToErrors("{}", prompt);
@@ -37,6 +44,7 @@ bool LineReader::TakeLine(std::string& line) {
   const std::size_t end = read_.find('\n');
   if (end == std::string::npos) return false;
   line = read_.substr(0, end);
+  if (!std::exchange(begun_, true)) line = WithoutByteOrderMark(std::move(line));
   read_.erase(0, end + 1);
   return true;
 }

@@ -7,6 +7,9 @@
 
 namespace quail::cli {
 
+/// The text of a script without the mark that its first character may be: places count from behind.
+std::string WithoutByteOrderMark(std::string text);
+
 /// Standard input, line by line, with an ear for signals: what the C++ streams make of a signal
 /// cannot be told from the end of the input.
 class LineReader : public LineSource {
@@ -26,6 +29,7 @@ class LineReader : public LineSource {
   const Interrupts& interrupts_;
   bool prompts_;
   std::string read_;
+  bool begun_ = false;
   bool ended_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 
+#include "line_reader.h"
 #include "output_file.h"
 #include "quail/machine.h"
 
@@ -160,7 +161,7 @@ std::string ReadScript(const std::string& path) {
     if (file.is_open() && file.peek() == std::ifstream::traits_type::eof()) return "";
     throw Error(ErrorCode::kUsage, "cannot read '" + path + "'");
   }
-  return text.str();
+  return WithoutByteOrderMark(text.str());
 }
 
 void AddOptions(CLI::App& app, Options& options, Raw& raw) {

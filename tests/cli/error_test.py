@@ -21,6 +21,12 @@ class Errors(cli_test.CliTest):
         error = json.loads((self.path / "r.json").read_text())["error"]
         self.assertEqual((error["line"], error["column"]), (2, 2))
 
+    def test_a_byte_order_mark_has_no_column(self):
+        (self.path / "s.sql").write_bytes(b"\xef\xbb\xbfSELECT zz;\r\n")
+        self.assertIn("\nline 1, column 8\nSELECT zz;\n       ^\n", self.run_quail("-f", "s.sql").stderr)
+        self.assertIn("\nline 1, column 8\nSELECT zz;\n", self.run_quail(input="\ufeffSELECT zz;\n").stderr)
+        self.assertIn(".tables", self.run_quail(input="\ufeff.help\n").stdout)
+
     def test_what_an_option_says_is_no_texts_fault(self):
         done = self.run_quail("--kv-memory", "1K", "-c", "SELECT 1; SELECT AI_FILTER('warm?')")
         if "no embedded model" in done.stderr or done.returncode == 3:
