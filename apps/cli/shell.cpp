@@ -39,6 +39,13 @@ constexpr std::string_view kHelp =
     "drops\n"
     "an unfinished one; Tab completes names.\n";
 
+/// Those that need it with their schema and database.
+constexpr std::string_view kTables =
+    "SELECT CASE WHEN table_catalog NOT IN (current_database(), 'temp') THEN table_catalog || '.' "
+    "ELSE '' END || CASE WHEN table_catalog = 'temp' OR (table_catalog = current_database() AND "
+    "table_schema = current_schema()) THEN '' ELSE table_schema || '.' END || table_name AS name, "
+    "table_type AS type FROM information_schema.tables ORDER BY name";
+
 constexpr std::string_view kWithoutArgument[] = {".help", ".quit", ".exit", ".tables", ".report"};
 
 std::string_view Trim(std::string_view text) {
@@ -178,9 +185,7 @@ class Shell {
     } else if (name == ".quit" || name == ".exit") {
       quit_ = true;
     } else if (name == ".tables") {
-      RunScript(
-          "SELECT table_name AS name, table_type AS type FROM information_schema.tables "
-          "ORDER BY ALL");
+      RunScript(std::string(kTables));
     } else if (name == ".schema") {
       ShowSchema(argument);
     } else if (name == ".dialect") {

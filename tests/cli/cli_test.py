@@ -313,6 +313,9 @@ class Streams(CliTest):
         done = self.run_quail("--oracle", "oracle.jsonl", "my.duckdb", input=".tables\n.schema v\n")
         self.assertIn("v,VIEW\n", done.stdout)
         self.assertIn('"CREATE VIEW v AS SELECT body, ai_filter(prompt(\'snow? {0}\', body)) AS p FROM t;"', done.stdout)
+        done = self.run_quail("-t", "t=t.csv", input="ATTACH ':memory:' AS o; CREATE TABLE o.t(a INT); CREATE SCHEMA s; "
+                              "CREATE TABLE s.t(a INT); CREATE VIEW u AS SELECT 1;\n.tables\n")
+        self.assertEqual(done.stdout, "name,type\no.main.t,BASE TABLE\ns.t,BASE TABLE\nt,VIEW\nu,VIEW\n")
         other = ("ATTACH 'my.duckdb' AS my; CREATE TABLE t AS SELECT 'sun' AS body; SELECT body FROM my.v", "snow")
         self.assertEqual(self.run_quail("--oracle", "oracle.jsonl", "-c", other[0]).stdout, f"body\n{other[1]}\n")
 
