@@ -10,7 +10,7 @@
 #include "plan/compared_constants.h"
 #include "plan/cte_names.h"
 #include "plan/exists_form.h"
-#include "plan/macro_tables.h"
+#include "plan/hidden_reads.h"
 #include "plan/method_calls.h"
 #include "plan/narrow_from.h"
 #include "plan/result_names.h"
@@ -214,7 +214,7 @@ LogicalPlan Bind(const BindInput& input, Catalog& catalog) {
   RefuseStructConditions(tree, source);
   SpellMethodCalls(tree, catalog, state.writer);
   RefuseInLambda(tree, {}, source);
-  RefuseMacrosOverCtes(tree, catalog, source);
+  RefuseHiddenCteReads(tree, catalog, source);
   NameCtesApart(tree);
   DropUnreadCtes(tree, source);
   state.values = StatementValues(tree, catalog, state.writer);

@@ -46,12 +46,6 @@ void AddNamed(const Json& node, std::vector<std::string>& names) {
   }
 }
 
-/// Functions that have names or queries of tables in texts.
-bool ReadsByText(const Json& node) {
-  const std::string function = sql::FunctionName(node);
-  return function == "query" || function == "query_table";
-}
-
 /// By name, in lower case.
 using CteQueries = std::multimap<std::string, const Json*>;
 
@@ -88,7 +82,7 @@ void DropUnreadCtes(Json& tree, const SourceText& source) {
   for (const sql::CteEntry& cte : sql::AllCtesOf(tree)) {
     unread.emplace(sql::LowerCase(cte.name), cte.query);
   }
-  if (unread.empty() || sql::AnyNode(tree, ReadsByText)) return;
+  if (unread.empty()) return;
   TakeRead(tree, unread);
   if (!unread.empty()) Drop(tree, unread, source);
 }
