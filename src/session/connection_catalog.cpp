@@ -52,14 +52,17 @@ bool ConnectionCatalog::HasFunction(std::string_view owner, std::string_view fun
 }
 
 bool ConnectionCatalog::IsScalar(std::string_view function) {
-  if (known_.scalars.contains(std::string(function))) return true;
-  const auto found =
-      Row(fmt::format("SELECT coalesce(bool_and(internal AND function_type = 'scalar'), false) "
-                      "FROM duckdb_functions() WHERE lower(function_name) = {}",
-                      sql::QuoteString(function)));
-  if (found.at(0) != "true") return false;
-  known_.scalars.emplace(function);
-  return true;
+  if (!known_.scalars) {
+    std::set<std::string> scalars;
+    for (const auto& row : relational::QueryText(
+             connection_,
+             "SELECT lower(function_name) FROM duckdb_functions() GROUP BY ALL HAVING "
+             "bool_and(internal AND function_type = 'scalar')")) {
+      scalars.insert(row.at(0).value());
+    }
+    known_.scalars = std::move(scalars);
+  }
+  return known_.scalars->contains(std::string(function));
 }
 
 std::vector<plan::Macro> ConnectionCatalog::Macros() {

@@ -17,7 +17,8 @@ struct KnownFunctions {
   /// Those that users made, once they were read; empty again whenever one may have come or gone.
   std::optional<std::vector<plan::Macro>> macros;
   std::set<std::string> built_in;  ///< owner.function, of those asked for
-  std::set<std::string> scalars;   ///< of those asked for; empty again as macros
+  /// The engine's that give a value for each row; read and empty again as macros.
+  std::optional<std::set<std::string>> scalars;
 };
 
 /// What binding asks, answered by the session's connection.

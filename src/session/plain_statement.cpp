@@ -23,10 +23,21 @@ std::string FirstWord(const sql::Statement& read) {
 
 /// Whether tables, views and macros are certainly the same after a statement.
 bool KeepsNames(const sql::Statement& read) {
-  constexpr std::array kWords = {"INSERT", "UPDATE", "DELETE", "TRUNCATE",
-                                 "BEGIN",  "START",  "COMMIT", "END"};
+  constexpr std::array kWords = {"INSERT", "UPDATE", "DELETE", "TRUNCATE", "MERGE", "BEGIN",
+                                 "START",  "COMMIT", "END",    "SELECT",   "FROM",  "VALUES"};
   const std::string word = FirstWord(read);
   return std::ranges::find(kWords, word) != kWords.end();
+}
+
+/// Whether functions and macros are: what makes or drops tables and views does not touch them.
+bool KeepsFunctions(const sql::Statement& read) {
+  const std::string word = FirstWord(read);
+  if (KeepsNames(read)) return true;
+  if (word != "CREATE" && word != "DROP" && word != "ALTER") return false;
+  const std::string text = sql::UpperCase(read.before + read.query);
+  constexpr std::array kOwners = {"MACRO", "FUNCTION", "SCHEMA", "DATABASE"};
+  return std::ranges::none_of(
+      kOwners, [&](const char* owner) { return text.find(owner) != std::string::npos; });
 }
 
 /// What stands before the statement where it is explained or described.
@@ -102,10 +113,10 @@ std::unique_ptr<Result> PlainStatement::RunWhole(std::string_view words, CellFor
 }
 
 void PlainStatement::ForgetNames() {
-  if (KeepsNames(read_)) return;
+  if (!KeepsNames(read_)) state_.views.reset();
+  if (KeepsFunctions(read_)) return;
   state_.functions.macros.reset();
-  state_.functions.scalars.clear();
-  state_.views.reset();
+  state_.functions.scalars.reset();
 }
 
 void PlainStatement::FollowTransaction() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +29,9 @@ namespace quail::test {
 namespace {
 
 constexpr std::size_t kQueriesAWorld = 40;
+
+/// A long run that is interrupted tells what it has compared.
+volatile std::sig_atomic_t stopped = 0;
 
 class Reference {
  public:
@@ -141,6 +145,7 @@ void Show(std::size_t number, const RandomQuery& query, const Answer& ours, cons
   }
   fmt::print("  {}\n  {}\n  Quail:\n    {}\n  reference:\n    {}\n", query.sql.ai, query.sql.plain,
              ours.Text(), wanted.Text());
+  std::fflush(stdout);
 }
 
 void ShowRefused(std::string_view by, const std::map<std::string, std::size_t>& refused) {
@@ -179,7 +184,7 @@ class Run {
   void TakeWorlds() {
     for (;;) {
       const std::size_t first = next_.fetch_add(kQueriesAWorld);
-      if (first >= options_.queries) return;
+      if (first >= options_.queries || stopped != 0) return;
       const bool skipped =
           options_.only && *options_.only / kQueriesAWorld * kQueriesAWorld != first;
       if (!skipped) RunWorld(first);
@@ -262,6 +267,8 @@ int main(int argc, char** argv) {
   options.queries = numbers[0];
   options.seed = numbers[1];
   if (argc == 4) options.only = numbers[2];
+  for (const int signal : {SIGINT, SIGTERM})
+    std::signal(signal, [](int) { quail::test::stopped = 1; });
   const quail::test::Tally tally = quail::test::Run(options).All();
   quail::test::ShowRefused("Quail", tally.refused);
   quail::test::ShowRefused("DuckDB", tally.without_reference);
