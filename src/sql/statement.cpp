@@ -179,11 +179,13 @@ Statement CutStatementAt(const View& view, const Cut& cut, const DialectRules& r
       TranslateTokens(view, std::max(cut.dropped, cut.ctes_end), cut.begin, rules);
   const Translation after = TranslateTokens(view, cut.end, view.tokens.size(), rules);
   const bool merge = view.WordAt(cut.ctes_end, "MERGE");
+  const bool returning = view.WordAt(cut.end, "RETURNING");
   for (const Translation* side : {&before, &after}) {
     if (side->has_ai) {
       throw Error(ErrorCode::kUnsupported,
-                  merge ? "an AI call of MERGE stands in the query behind USING only"
-                        : "an AI call cannot stand here",
+                  merge       ? "an AI call of MERGE stands in the query behind USING only"
+                  : returning ? "an AI call cannot stand in RETURNING"
+                              : "an AI call cannot stand here",
                   base::Locate(view.text, side->first_ai));
     }
   }

@@ -251,7 +251,7 @@ class Translator {
 
   [[noreturn]] void FailAtQuotedPrompt(const Token& token) const {
     const NumberedTemplate numbered = NumberSlots(token.value, FindSlots(token.value).named);
-    std::string arguments;
+    std::string arguments = numbered.columns.empty() && IsSymbol(next_ + 3, ",") ? ", .." : "";
     for (const NamedSlot& column : numbered.columns) {
       arguments += fmt::format(", {}", fmt::join(column.path, "."));
     }
