@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -87,14 +89,31 @@ class AiViews::Expansion {
 
   bool Visit(Json& node) {
     bool found = false;
+    std::set<const Json*> in_windows;
+    AddWindowTables(node, false, in_windows);
     sql::ForEachTable(node, [&](Json& table, const std::vector<sql::CteEntry>& ctes) {
-      found |= VisitTable(table, ctes);
+      found |= VisitTable(table, ctes, in_windows.contains(&table));
     });
     return found;
   }
 
+  /// Puts the queries that PutAside kept into the WITH of the statement.
+  void AddAside(Json& query) const {
+    for (const auto& [view, entry] : aside_) {
+      Json& entries = query["cte_map"]["map"];
+      entries.insert(entries.begin(), entry);
+    }
+  }
+
  private:
-  bool VisitTable(Json& table, const std::vector<sql::CteEntry>& ctes) {
+  static void AddWindowTables(const Json& node, bool in_window, std::set<const Json*>& tables) {
+    in_window |= sql::ClassOf(node) == "WINDOW";
+    if (in_window && sql::TypeOf(node) == "BASE_TABLE") tables.insert(&node);
+    if (!node.is_structured()) return;
+    for (const Json& child : node) AddWindowTables(child, in_window, tables);
+  }
+
+  bool VisitTable(Json& table, const std::vector<sql::CteEntry>& ctes, bool in_window) {
     const auto view =
         std::ranges::find_if(views_, [&table](const AiView& known) { return Names(table, known); });
     if (sql::FindCte(ctes, table) != nullptr || view == views_.end()) return false;
@@ -102,9 +121,36 @@ class AiViews::Expansion {
       throw Error(ErrorCode::kBind, fmt::format("the view {} reads itself", view->name));
     }
     open_.push_back(&*view);
-    table = Item(*view, table, ctes);
+    Json item = Item(*view, table, ctes);
     open_.pop_back();
+    const bool has_window =
+        sql::AnyNode(item, [](const Json& node) { return sql::ClassOf(node) == "WINDOW"; });
+    if (in_window && has_window) {
+      PutAside(*view, item, table);
+    } else {
+      table = std::move(item);
+    }
     return true;
+  }
+
+  /// The engine takes no window below the definition of one, though it takes the name of what has
+  /// one: the view becomes a query of the statement's WITH.
+  void PutAside(const AiView& view, Json& item, Json& table) {
+    const std::string name = fmt::format("quail_view{}", &view - views_.data());
+    if (!aside_.contains(&view)) {
+      Json tree = sql::ReadTree(
+          catalog_.Parse(fmt::format("WITH {0} AS (SELECT * FROM x) SELECT * FROM {0}", name)));
+      Json entry = sql::QueryNode(tree)["cte_map"]["map"][0];
+      sql::ForEachTable(entry, [&](Json& place, const std::vector<sql::CteEntry>&) {
+        item.erase("sample");
+        item["column_name_alias"] = Json::array();
+        place = std::move(item);
+      });
+      DropLocations(entry);
+      aside_.emplace(&view, std::move(entry));
+    }
+    if (sql::AliasOf(table).empty()) table["alias"] = table["table_name"];
+    sql::SetTableName(table, {"", "", name});
   }
 
   /// The view as a subquery of FROM, named as the table was.
@@ -152,7 +198,8 @@ class AiViews::Expansion {
 
   const std::vector<AiView>& views_;
   Catalog& catalog_;
-  std::vector<const AiView*> open_;  ///< whose queries are being put in place
+  std::vector<const AiView*> open_;      ///< whose queries are being put in place
+  std::map<const AiView*, Json> aside_;  ///< entries of a WITH
 };
 
 AiViews AiViews::Named(std::string_view name) const {
@@ -164,7 +211,9 @@ AiViews AiViews::Named(std::string_view name) const {
 
 bool AiViews::Expand(Json& node, Catalog& catalog) const {
   if (views_.empty()) return false;
-  if (!Expansion(*this, catalog).Visit(node)) return false;
+  Expansion expansion(*this, catalog);
+  if (!expansion.Visit(node)) return false;
+  expansion.AddAside(sql::QueryNode(node));
   NameCtesApart(node);
   return true;
 }

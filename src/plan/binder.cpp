@@ -74,6 +74,19 @@ bool Reads(const Json& node, const std::vector<std::string>& names) {
   const auto is_first = [&path](const std::string& name) { return sql::SameWord(path[0], name); };
   if (!path.empty()) return std::any_of(names.begin(), names.end(), is_first);
   if (!node.is_structured()) return false;
+  if (sql::ClassOf(node) == "LAMBDA" && node.contains("lhs")) {
+    // One inside hides names with its own; a JSON path, which is written alike, has none.
+    std::vector<std::string> own;
+    Parameters(node["lhs"], own);
+    if (Reads(node["expr"], own)) {
+      std::vector<std::string> outer = names;
+      std::erase_if(outer, [&own](const std::string& name) {
+        return std::ranges::any_of(
+            own, [&name](const std::string& hides) { return sql::SameWord(hides, name); });
+      });
+      return Reads(node["expr"], outer);
+    }
+  }
   return std::any_of(node.begin(), node.end(),
                      [&names](const Json& child) { return Reads(child, names); });
 }

@@ -86,15 +86,21 @@ Twin QueryParts::Call(const Scope& scope, std::size_t depth) {
   const std::size_t width = dice_.OneIn(8) ? 3 : dice_.OneIn(2) ? 2 : 1;
   const std::string& pattern = dice_.Pick(Templates(width));
   Twin arguments;
-  // One without a slot drops its argument.
+  // One without a slot drops its argument, whose names must be right all the same.
   const bool dropped = pattern.find('{') == std::string::npos;
+  std::string text = fmt::format("'{}'", pattern);
   for (std::size_t i = 0; i < width; ++i) {
     const Twin argument = Argument(scope, depth);
     arguments.ai += ", " + argument.ai;
-    if (!dropped) arguments.plain += fmt::format(", CAST({} AS VARCHAR)", argument.plain);
+    if (dropped) {
+      text =
+          fmt::format("CASE WHEN TRUE THEN {} ELSE CAST({} AS VARCHAR) END", text, argument.plain);
+    } else {
+      arguments.plain += fmt::format(", CAST({} AS VARCHAR)", argument.plain);
+    }
   }
   const std::string prompt = fmt::format("PROMPT('{}'{})", pattern, arguments.ai);
-  const std::string plain = fmt::format("'{}'{}", pattern, arguments.plain);
+  const std::string plain = text + arguments.plain;
   switch (dice_.Below(9)) {
     case 3:
       return {fmt::format("((AI_FILTER({}, return_error_details => TRUE)).error IS NULL)", prompt),
