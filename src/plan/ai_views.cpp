@@ -1,8 +1,8 @@
 #include "plan/ai_views.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -99,10 +99,9 @@ class AiViews::Expansion {
 
   /// Puts the queries that PutAside kept into the WITH of the statement.
   void AddAside(Json& query) const {
-    for (const auto& [view, entry] : aside_) {
-      Json& entries = query["cte_map"]["map"];
-      entries.insert(entries.begin(), entry);
-    }
+    Json& entries = query["cte_map"]["map"];
+    std::ptrdiff_t place = 0;
+    for (const auto& [view, entry] : aside_) entries.insert(entries.begin() + place++, entry);
   }
 
  private:
@@ -137,7 +136,7 @@ class AiViews::Expansion {
   /// one: the view becomes a query of the statement's WITH.
   void PutAside(const AiView& view, Json& item, Json& table) {
     const std::string name = fmt::format("quail_view{}", &view - views_.data());
-    if (!aside_.contains(&view)) {
+    if (std::ranges::find(aside_, &view, &Aside::first) == aside_.end()) {
       Json tree = sql::ReadTree(
           catalog_.Parse(fmt::format("WITH {0} AS (SELECT * FROM x) SELECT * FROM {0}", name)));
       Json entry = sql::QueryNode(tree)["cte_map"]["map"][0];
@@ -147,7 +146,7 @@ class AiViews::Expansion {
         place = std::move(item);
       });
       DropLocations(entry);
-      aside_.emplace(&view, std::move(entry));
+      aside_.emplace_back(&view, std::move(entry));
     }
     if (sql::AliasOf(table).empty()) table["alias"] = table["table_name"];
     sql::SetTableName(table, {"", "", name});
@@ -198,8 +197,9 @@ class AiViews::Expansion {
 
   const std::vector<AiView>& views_;
   Catalog& catalog_;
-  std::vector<const AiView*> open_;      ///< whose queries are being put in place
-  std::map<const AiView*, Json> aside_;  ///< entries of a WITH
+  std::vector<const AiView*> open_;  ///< whose queries are being put in place
+  using Aside = std::pair<const AiView*, Json>;
+  std::vector<Aside> aside_;  ///< entries of a WITH, each behind those that it reads
 };
 
 AiViews AiViews::Named(std::string_view name) const {

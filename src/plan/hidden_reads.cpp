@@ -78,13 +78,9 @@ TextReads ReadsOf(const Macro& macro, Catalog& catalog) {
 class HiddenReads {
  public:
   HiddenReads(const Names& ctes, Catalog& catalog, const SourceText& source)
-      : ctes_(ctes), source_(source) {
+      : ctes_(ctes), catalog_(catalog), source_(source) {
     for (const Macro& macro : catalog.Macros()) {
-      TextReads reads = ReadsOf(macro, catalog);
-      TextReads& known = macros_[sql::LowerCase(macro.name)];
-      known.tables.merge(reads.tables);
-      known.functions.merge(reads.functions);
-      known.anything |= reads.anything;
+      macros_.emplace(sql::LowerCase(macro.name), macro);
     }
   }
 
@@ -121,17 +117,20 @@ class HiddenReads {
 
   /// What a macro reads, itself or through others; nothing for other functions.
   void AddMacro(const std::string& function, Names& seen, TextReads& reads) const {
-    const auto known = macros_.find(function);
-    if (known == macros_.end() || !seen.insert(function).second) return;
-    const TextReads& macro = known->second;
-    reads.tables.insert(macro.tables.begin(), macro.tables.end());
-    reads.anything |= macro.anything;
-    for (const std::string& called : macro.functions) AddMacro(called, seen, reads);
+    const auto [first, last] = macros_.equal_range(function);
+    if (first == last || !seen.insert(function).second) return;
+    for (auto form = first; form != last; ++form) {
+      const TextReads macro = ReadsOf(form->second, catalog_);
+      reads.tables.insert(macro.tables.begin(), macro.tables.end());
+      reads.anything |= macro.anything;
+      for (const std::string& called : macro.functions) AddMacro(called, seen, reads);
+    }
   }
 
   const Names& ctes_;
+  Catalog& catalog_;
   const SourceText& source_;
-  std::map<std::string, TextReads> macros_;
+  std::multimap<std::string, Macro> macros_;  ///< by name, in lower case
 };
 
 }  // namespace
